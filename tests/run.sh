@@ -1,0 +1,82 @@
+#!/bin/sh
+# Builds (or rebuilds) in build/ and runs all tests; the last line says how many passed and failed.
+# Meant for root on Debian 12: packages that are absent are installed. Safe to run again.
+cd "$(dirname "$0")/.." || exit 1
+top=$(pwd) build=$(pwd)/build
+passed=0 failed=0 skipped=0
+
+finish() {
+    [ "$((passed + failed))" -gt 0 ] || failed=1
+    line="$passed passed, $failed failed"
+    [ "$skipped" -eq 0 ] || line="$line, $skipped skipped"
+    echo "$line"
+    [ "$failed" -eq 0 ]
+    exit
+}
+
+stop() {
+    echo "tests/run.sh: $1" >&2
+    failed=$((failed + 1))
+    finish
+}
+
+announce() {
+    echo "== $1"
+}
+
+packages='autoconf automake pkg-config make gcc g++ mpich libmpich-dev libhdf5-dev hdf5-tools
+    libdnnl-dev libjansson-dev libxxhash-dev python3 python3-venv python3-numpy python3-h5py
+    ca-certificates'
+absent=
+for p in $packages; do
+    dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || absent="$absent $p"
+done
+if [ -n "$absent" ]; then
+    announce "apt-get install$absent"
+    DEBIAN_FRONTEND=noninteractive
+    export DEBIAN_FRONTEND
+    { apt-get -q update && apt-get -q -y install --no-install-recommends $absent; } \
+        >/dev/null || echo "tests/run.sh: cannot install$absent; going on without" >&2
+fi
+
+# For tests/interop: the safetensors library if PyPI can be reached, else those tests are skipped.
+mkdir -p "$build" || stop "cannot make $build"
+PYTHON=$build/venv/bin/python
+if [ ! -x "$PYTHON" ] || ! "$PYTHON" -c 'import safetensors, numpy' 2>/dev/null; then
+    announce "python3 -m venv build/venv; pip install safetensors numpy"
+    rm -rf "$build/venv"
+    { /usr/bin/python3 -m venv --system-site-packages "$build/venv" &&
+        timeout 120 "$PYTHON" -m pip -q --disable-pip-version-check install --retries 1 --timeout 15 \
+            safetensors numpy; } || echo "tests/run.sh: no safetensors: some tests are skipped" >&2
+    [ -x "$PYTHON" ] || PYTHON=/usr/bin/python3
+fi
+export PYTHON
+
+if [ ! -f build/Makefile ]; then
+    announce "autoreconf -fi; cd build; ../configure --enable-warnings-as-errors"
+    autoreconf -fi >build/autoreconf.log 2>&1 || { cat build/autoreconf.log; stop "autoreconf failed"; }
+    (cd build && ../configure -q --enable-warnings-as-errors) || stop "configure failed"
+fi
+cd "$build" || exit 1
+announce "make -j2"
+make -j2 >make.log 2>&1 || { tail -n 60 make.log; stop "the build failed"; }
+announce "make -j2 check"
+find . -name venv -prune -o \( -name '*.trs' -o -name '*.log' -path './tests/*' \) -exec rm -f {} +
+make -j2 -k check >check.log 2>&1
+code=$?
+
+results() {
+    find tests -name '*.trs' -exec cat {} + | grep -c "^:test-result: \($1\)"
+}
+passed=$(results 'PASS\|XFAIL') failed=$(results 'FAIL\|XPASS\|ERROR') skipped=$(results SKIP)
+if [ "$failed" -gt 0 ]; then
+    for t in $(grep -l '^:global-test-result: \(FAIL\|ERROR\|XPASS\)' $(find tests -name '*.trs')); do
+        announce "${t%.trs}"
+        grep -v '^PASS: \|^ok ' "${t%.trs}.log" | tail -n 120
+    done
+    grep -h '^\(FAIL\|ERROR\|XPASS\): ' check.log
+elif [ $code -ne 0 ]; then
+    tail -n 60 check.log
+    stop "make check failed"
+fi
+finish
