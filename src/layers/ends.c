@@ -1,0 +1,75 @@
+#include "layers/ends.h"
+
+void embedding_forward(struct env *e, struct operand x, const struct micro_batch *mb)
+{
+    struct embed_weights w = weights_embed(e, e->weights);
+    struct operand partial = tp_partial(e, x);
+
+    e->ops->embed(e->q, partial, w.w, mb->ids, w.first, w.rows, e->T, e->d.D);
+    tp_scatter(e, partial, x);
+}
+
+void embedding_grad(struct env *e, struct operand dx, const struct micro_batch *mb)
+{
+    struct embed_weights dw = weights_embed(e, e->grads);
+    struct operand wide = tp_gather(e, dx, e->s.wide);
+
+    e->ops->embed_grad(e->q, dw.w, wide, mb->ids, dw.first, dw.rows, e->T, e->d.D);
+}
+
+/* Loss of rows t .. t+n-1; with a scale also the gradient of the logits, in place. */
+static void head_rows(struct env *e, const struct head_weights *w, struct operand nf, int64_t t,
+                      int64_t n, dptr loss, const double *scale, const struct micro_batch *mb)
+{
+    const struct ops *o = e->ops;
+    struct scratch *s = &e->s;
+    dptr labels = dptr_at(mb->labels, t * 4);
+    struct operand all = s->stats;
+
+    o->linear(e->q, s->logits, w->rows, operand_at(nf, t * e->d.D), e->d.D, w->head, n, w->rows,
+              e->d.D, 0);
+    o->softmax_stats(e->q, s->stats, s->logits, labels, n, w->rows, w->first, w->real);
+    if (e->g->tp > 1) {
+        int64_t counts[MAX_TP];
+        struct request r = { 0 };
+        for (int i = 0; i < e->g->tp; i++)
+            counts[i] = n * 3;
+        all = s->stats_all;
+        comm_all_gather(e->g->tp_comm, e->q, s->stats.p, all.p, counts, all.t, &r);
+        comm_wait(e->q, &r);
+    }
+    o->softmax_loss(e->q, loss, s->lse, OPERAND_NONE, all, e->g->tp, labels, n);
+    if (scale)
+        o->softmax_grad(e->q, s->logits, s->lse, labels, *scale, n, w->rows, w->first, w->real);
+}
+
+void head_forward(struct env *e, struct operand x, struct operand dx, dptr loss, double scale,
+                  const struct micro_batch *mb)
+{
+    const struct ops *o = e->ops;
+    struct scratch *s = &e->s;
+    struct head_weights w = weights_head(e, e->weights), dw = weights_head(e, e->grads);
+    int64_t D = e->d.D;
+    int train = dx.p.p != NULL;
+    struct operand nf, dnf;
+
+    o->rmsnorm(e->q, s->nf, D, s->rstd_f, OPERAND_NONE, x, D, OPERAND_NONE, w.norm, e->Ts, 1, D,
+               e->d.eps);
+    nf = tp_gather(e, s->nf, s->wide);
+    for (int64_t t = 0; t < e->T; t += e->head_rows) {
+        int64_t n = min_i64(e->head_rows, e->T - t);
+        head_rows(e, &w, nf, t, n, loss, train ? &scale : NULL, mb);
+        if (!train)
+            continue;
+        o->linear_grad_input(e->q, operand_at(s->dhead, t * D), D, s->logits, w.rows, w.head, n,
+                             w.rows, D, 0);
+        o->linear_grad_weight(e->q, dw.head, s->logits, w.rows, operand_at(nf, t * D), D, n, w.rows,
+                              D);
+    }
+    if (!train)
+        return;
+    dnf = e->g->tp == 1 ? s->dhead : s->partial;
+    tp_scatter(e, s->dhead, dnf);
+    o->rmsnorm_grad_weight(e->q, dw.norm, dnf, D, x, D, s->rstd_f, e->Ts, 1, D);
+    o->rmsnorm_grad_input(e->q, dx, D, OPERAND_NONE, dnf, D, x, D, s->rstd_f, w.norm, e->Ts, 1, D);
+}

@@ -1,0 +1,141 @@
+#include "layers/layer.h"
+
+#include <math.h>
+
+#include "base/err.h"
+
+enum { HEAD_BYTES = 64 << 20 }; /* logits held at a time */
+
+void env_init(struct env *e, const struct ops *ops, const struct grid *g, const struct params *ps,
+              int64_t B, int64_t S, enum dtype t, int threads)
+{
+    const struct dims *d = &ps->d;
+    int64_t row = d->Vl * (int64_t)dtype_size(t);
+
+    *e = (struct env){ .ops = ops,
+                       .g = g,
+                       .ps = ps,
+                       .d = *d,
+                       .B = B,
+                       .S = S,
+                       .T = B * S / g->cp,
+                       .t = t,
+                       .stat = t == F64 ? F64 : F32,
+                       .grad = t == F64 ? F64 : F32,
+                       .threads = threads };
+    e->Ts = e->T / g->tp;
+    e->att = (struct attention_shape){ .B = (int)B,
+                                       .Tq = (int)(S / g->cp),
+                                       .Tk = (int)(S / g->cp),
+                                       .H = d->Hl,
+                                       .G = d->Gl,
+                                       .K = d->K,
+                                       .ldq = d->qkv,
+                                       .ldkv = d->qkv,
+                                       .ldo = (int64_t)d->Hl * d->K,
+                                       .scale = 1 / sqrt((double)d->K) };
+    e->head_rows = min_i64(e->T, max_i64(64, min_i64(512, HEAD_BYTES / row)));
+}
+
+static struct operand take(struct arena *a, int64_t n, enum dtype t)
+{
+    return (struct operand){ arena_take(a, (size_t)n * dtype_size(t)), t };
+}
+
+void env_place(struct env *e, struct arena *keep, struct arena *scratch, int64_t positions,
+               int last_stage)
+{
+    const struct dims *d = &e->d;
+    struct scratch *s = &e->s;
+    size_t top;
+
+    e->rope = take(keep, positions * d->K, e->t);
+    s->wide = take(scratch, e->g->tp > 1 ? e->T * d->D : 0, e->t);
+    s->partial = take(scratch, e->g->tp > 1 ? e->T * d->D : 0, e->t);
+    top = arena_mark(scratch);
+    s->r = take(scratch, e->Ts * d->D, e->t);
+    s->dh = take(scratch, e->T * d->Fl, e->t);
+    s->dout = take(scratch, e->T * e->att.ldo, e->t);
+    s->delta = take(scratch, e->T * d->Hl, e->stat);
+    s->attention = arena_take(scratch, e->ops->attention_scratch(&e->att, e->t, e->threads));
+    if (!last_stage)
+        return;
+    arena_rewind(scratch, top); /* the head runs when no block does */
+    s->logits = take(scratch, e->head_rows * d->Vl, e->t);
+    s->dhead = take(scratch, e->T * d->D, e->t);
+    s->nf = take(scratch, e->Ts * d->D, e->t);
+    s->rstd_f = take(scratch, e->Ts, e->stat);
+    s->stats = take(scratch, e->head_rows * 3, e->stat);
+    s->stats_all = take(scratch, e->head_rows * 3 * e->g->tp, e->stat);
+    s->lse = take(scratch, e->head_rows, e->stat);
+}
+
+static double rope_frequency(const struct rope_scaling *s, double f)
+{
+    double wave = 2 * acos(-1.0) / f, blend;
+
+    if (s->type == ROPE_LINEAR)
+        return f / s->factor;
+    if (s->type != ROPE_LLAMA3 || wave < (double)s->original / s->high)
+        return f;
+    if (wave > (double)s->original / s->low)
+        return f / s->factor;
+    blend = ((double)s->original / wave - s->low) / (s->high - s->low);
+    return (1 - blend) * f / s->factor + blend * f;
+}
+
+void env_fill_rope(struct env *e, const struct rope_scaling *s, int64_t positions)
+{
+    int K = e->d.K;
+    double *row = mem_take(sizeof *row * (size_t)K);
+    void *out = mem_take((size_t)K * dtype_size(e->t));
+
+    for (int64_t p = 0; p < positions; p++) {
+        for (int i = 0; i < K / 2; i++) {
+            double a = (double)p * rope_frequency(s, pow(e->d.rope_theta, -2.0 * i / K));
+            row[i] = cos(a);
+            row[K / 2 + i] = sin(a);
+        }
+        dtype_convert(out, e->t, row, F64, K);
+        e->ops->upload(e->q, operand_at(e->rope, p * K).p, out, (size_t)K * dtype_size(e->t));
+    }
+    e->ops->sync(e->q);
+    mem_give(row);
+    mem_give(out);
+}
+
+static void same_counts(const struct env *e, int64_t *counts)
+{
+    for (int i = 0; i < e->g->tp; i++)
+        counts[i] = e->Ts * e->d.D;
+}
+
+struct operand tp_gather(struct env *e, struct operand in, struct operand buf)
+{
+    int64_t counts[MAX_TP];
+    struct request r = { 0 };
+
+    if (e->g->tp == 1)
+        return in;
+    same_counts(e, counts);
+    comm_all_gather(e->g->tp_comm, e->q, in.p, buf.p, counts, in.t, &r);
+    comm_wait(e->q, &r);
+    return buf;
+}
+
+struct operand tp_partial(struct env *e, struct operand out)
+{
+    return e->g->tp == 1 ? out : e->s.partial;
+}
+
+void tp_scatter(struct env *e, struct operand partial, struct operand out)
+{
+    int64_t counts[MAX_TP];
+    struct request r = { 0 };
+
+    if (e->g->tp == 1)
+        return;
+    same_counts(e, counts);
+    comm_reduce_scatter(e->g->tp_comm, e->q, partial.p, out.p, counts, out.t, &r);
+    comm_wait(e->q, &r);
+}

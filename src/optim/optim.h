@@ -1,0 +1,93 @@
+/* Buckets and ZeRO, AdamW, clipping. The optimiser owns the master slices (an alias of the weights
+ * when those are whole and of the master's type); checkpoint and digest read masters through the
+ * pieces. */
+#ifndef OPTIM_OPTIM_H
+#define OPTIM_OPTIM_H
+#include "compute/ops.h"
+#include "model/params.h"
+#include "parallel/grid.h"
+
+enum { NORM_BLOCK = 4096 }; /* elements of one tp-local tensor whose squares are summed together */
+
+struct slice { /* of one bucket, per rank of grid->grad */
+    int64_t first,
+        count; /* elements of the bucket's flat order; whole norm blocks; count may be 0 */
+    int64_t block, nblocks; /* the same as norm blocks of the bucket */
+};
+
+/* A run of one tensor's local row-major elements whose master and moments live on this rank. */
+struct piece {
+    const struct param *p;
+    int64_t first, count;
+    struct operand master, exp_avg, exp_avg_sq; /* [count] */
+    struct operand grad;                        /* [count] the reduced gradient */
+    int writes; /* this rank writes it into a checkpoint (exactly one rank does for each element) */
+};
+
+struct stretch {
+    int bucket;
+    int64_t at, count;
+}; /* elements of a bucket */
+
+struct optim {
+    const struct ops *ops;
+    struct queue *q;
+    const struct grid *g;
+    const struct params *ps;
+    enum dtype type;             /* masters, moments, gradients: F32 or F64 */
+    int zero_stage, ranks, rank; /* of grid->grad */
+    int64_t t;                   /* Adam's t: updates done */
+    struct operand *weights, *grads, *m,
+        *v;       /* [nbuckets]; m, v: whole at stage 0, my slice from stage 1 */
+    int alias_of; /* tied model with both ends here: the copy's bucket shares weights with this one;
+                     -1 */
+    struct slice *slices; /* [nbuckets][ranks] */
+    int64_t *counts;      /* [nbuckets][ranks] elements of each slice */
+    struct piece *pieces;
+    int npieces;
+    struct stretch *partial;
+    int npartial;
+    int64_t npartial_count; /* PARTIAL tensors, packed for one sum over tp */
+    struct stretch *copies;
+    int ncopies;           /* COPIES tensors, neighbours joined */
+    struct operand packed; /* [npartial_count] */
+    int64_t *square_at, *square_n;
+    int64_t nsquares;                /* my norm blocks, grouped by bucket */
+    int64_t *square_first;           /* [nbuckets + 1] */
+    int64_t *square_counts;          /* [ranks] */
+    dptr sums, sums_all, norm, clip; /* device: my block sums, everybody's, F64 scalars */
+    double *host_sums, *tensor_sums; /* [all blocks], [tensors of the model x tp] */
+    struct request *requests;        /* [nbuckets] */
+    struct comm *tied_peer; /* first and last stage of a tied model at one (dp, tp): size 2; NULL */
+};
+
+/* Lists only; no communicator is touched (also for plans). */
+void optim_init(struct optim *o, const struct ops *ops, const struct grid *g,
+                const struct params *ps, enum dtype type, int zero_stage) LOCAL;
+void optim_place(struct optim *o, struct arena *keep) LOCAL;
+void optim_free(struct optim *o) LOCAL;
+
+/* Fill weights: source writes the elements of `what` (global coordinates of p) as double,
+ * row-major. Padding becomes 0. */
+typedef enum status optim_source(void *context, const struct param *p, const struct box *what,
+                                 double *out, struct err *e);
+enum status optim_set_weights(struct optim *o, optim_source *source, void *context,
+                              struct err *e) LOCAL;
+
+void optim_zero_gradients(struct optim *o) LOCAL;
+/* The chunk's gradients are complete: start their sums over tp copies and over grid->grad (tied
+ * ends wait for optim_finish). */
+void optim_reduce_chunk(struct optim *o, int chunk) COLL(tp, grad);
+/* Wait for all reductions; sum tied ends. Afterwards every piece's grad is the global gradient. */
+void optim_finish_reduce(struct optim *o) COLL(world);
+/* Norm of the whole model's gradient: squared sums over norm blocks in double, added in canonical
+ * order, each element once. */
+double optim_gradient_norm(struct optim *o) COLL(world);
+struct optim_step {
+    double lr, beta1, beta2, eps, weight_decay, clip;
+};
+/* One AdamW update with gradients scaled by min(1, clip/(norm + 1e-6)), then weights gathered
+ * again. t goes up. */
+void optim_update(struct optim *o, const struct optim_step *s, double norm) COLL(grad);
+void optim_gather_weights(struct optim *o) COLL(grad);
+#endif

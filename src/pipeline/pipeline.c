@@ -1,0 +1,251 @@
+#include "pipeline/pipeline.h"
+
+#include "base/clock.h"
+#include "base/trace.h"
+
+enum { TAG_F = 0, TAG_B = 1 };
+
+static struct operand take(struct arena *a, int64_t n, enum dtype t)
+{
+    return (struct operand){ arena_take(a, (size_t)n * dtype_size(t)), t };
+}
+
+void pipeline_init(struct pipeline *p, struct env *e, struct optim *o, const struct schedule *train,
+                   const struct schedule *eval, const int *first_layer)
+{
+    int r = e->g->pp_rank, stages = train->pp * train->chunks;
+
+    *p = (struct pipeline){ .env = e,
+                            .optim = o,
+                            .train = train,
+                            .eval = eval,
+                            .rank = r,
+                            .chunks = train->chunks,
+                            .mbs = train->mbs,
+                            .nslots = train->slots[r],
+                            .ngrads = train->grads[r],
+                            .nstashes = train->stashes[r] };
+    if (eval && eval->slots[r] > p->nslots)
+        p->nslots = eval->slots[r];
+    p->split = p->nstashes > 0;
+    p->nstashes = p->split ? p->nstashes : 1;
+    p->stage = mem_take(sizeof *p->stage * (size_t)p->chunks);
+    for (int c = 0; c < p->chunks; c++) {
+        int s = train->stage_of[r * p->chunks + c], n = first_layer[s + 1] - first_layer[s];
+        p->stage[c] = (struct stage){ first_layer[s], n, s == 0, s == stages - 1 };
+        p->most_layers = n > p->most_layers ? n : p->most_layers;
+    }
+    p->slots = mem_take(sizeof *p->slots * (size_t)p->nslots);
+    p->grads = mem_take(sizeof *p->grads * (size_t)p->ngrads);
+    p->stashes = mem_take(sizeof *p->stashes * (size_t)p->nstashes);
+    p->mb = mem_take(sizeof *p->mb * (size_t)p->mbs);
+    for (int i = 0; i < p->nslots; i++) {
+        struct stage_acts *a = &p->slots[i].acts;
+        a->x = mem_take(sizeof *a->x * (size_t)(p->most_layers + 1));
+        a->block = mem_take(sizeof *a->block * (size_t)(p->most_layers + 1));
+    }
+    for (int i = 0; i < p->nstashes; i++)
+        p->stashes[i].block = mem_take(sizeof *p->stashes[i].block * (size_t)(p->most_layers + 1));
+}
+
+void pipeline_free(struct pipeline *p)
+{
+    for (int i = 0; i < p->nslots; i++) {
+        mem_give(p->slots[i].acts.x);
+        mem_give(p->slots[i].acts.block);
+    }
+    for (int i = 0; i < p->nstashes; i++)
+        mem_give(p->stashes[i].block);
+    mem_give(p->stage);
+    mem_give(p->slots);
+    mem_give(p->grads);
+    mem_give(p->stashes);
+    mem_give(p->mb);
+    *p = (struct pipeline){ 0 };
+}
+
+void pipeline_place(struct pipeline *p, struct arena *step)
+{
+    struct env *e = p->env;
+    size_t ints = sizeof(int32_t) * (size_t)e->T;
+
+    for (int i = 0; i < p->nslots; i++)
+        stage_acts_place(&p->slots[i].acts, step, e, p->most_layers);
+    for (int i = 0; i < p->ngrads; i++)
+        p->grads[i].g = take(step, e->Ts * e->d.D, e->t);
+    for (int i = 0; i < p->nstashes; i++)
+        stage_stash_place(&p->stashes[i], step, e, p->split ? p->most_layers : p->most_layers > 0);
+    for (int m = 0; m < p->mbs; m++)
+        p->mb[m] = (struct micro_batch){ arena_take(step, ints), arena_take(step, ints),
+                                         arena_take(step, ints), arena_take(step, ints),
+                                         arena_take(step, ints) };
+    p->loss = arena_take(step, sizeof(double));
+}
+
+void pipeline_upload(struct pipeline *p, int m, const int32_t *ids, const int32_t *labels,
+                     const int32_t *place, const int32_t *start, const int32_t *position)
+{
+    const struct micro_batch *mb = &p->mb[m];
+    const dptr to[] = { mb->ids, mb->labels, mb->place, mb->start, mb->position };
+    const int32_t *const from[] = { ids, labels, place, start, position };
+
+    for (int i = 0; i < COUNT_OF(to); i++)
+        p->env->ops->upload(p->env->q, to[i], from[i], sizeof(int32_t) * (size_t)p->env->T);
+}
+
+/* A transfer from a neighbour: what is waited for here is the pipeline's bubble. */
+static void wait_arrival(struct pipeline *p, struct request *r)
+{
+    double start = clock_now();
+
+    comm_wait(p->env->q, r);
+    p->waited += clock_now() - start;
+}
+
+/* ---- one function per kind of action ---- */
+
+static struct operand output_of(struct pipeline *p, const struct action *a)
+{
+    return p->slots[a->slot].acts.x[p->stage[a->chunk].layers];
+}
+
+static int64_t border(const struct pipeline *p)
+{
+    return p->env->Ts * p->env->d.D;
+}
+
+static void do_forward(struct pipeline *p, const struct action *a)
+{
+    struct pipeline_slot *s = &p->slots[a->slot];
+    struct operand g = OPERAND_NONE;
+
+    wait_arrival(p, &s->in);
+    comm_wait(p->env->q, &s->out);
+    if (p->training && a->last) {
+        comm_wait(p->env->q, &p->grads[a->grad].out);
+        g = p->grads[a->grad].g;
+    }
+    stage_forward(p->env, &p->stage[a->chunk], &s->acts, g, p->loss, p->scale, &p->mb[a->mb]);
+}
+
+static void backward(struct pipeline *p, const struct action *a, int weights)
+{
+    struct pipeline_grad *g = &p->grads[a->grad];
+
+    wait_arrival(p, &g->in);
+    stage_backward(p->env, &p->stage[a->chunk], &p->slots[a->slot].acts,
+                   &p->stashes[weights ? 0 : a->stash], g->g, weights, &p->mb[a->mb]);
+}
+
+static void do_backward(struct pipeline *p, const struct action *a)
+{
+    backward(p, a, 1);
+}
+static void do_input_half(struct pipeline *p, const struct action *a)
+{
+    backward(p, a, 0);
+}
+
+static void do_weight_half(struct pipeline *p, const struct action *a)
+{
+    stage_grad_weight(p->env, &p->stage[a->chunk], &p->slots[a->slot].acts, &p->stashes[a->stash]);
+}
+
+static void do_send_forward(struct pipeline *p, const struct action *a)
+{
+    struct operand x = output_of(p, a);
+    comm_send(p->env->g->pp_comm, p->env->q, x.p, border(p), x.t, a->peer, TAG_F,
+              &p->slots[a->slot].out);
+}
+
+static void do_receive_forward(struct pipeline *p, const struct action *a)
+{
+    struct pipeline_slot *s = &p->slots[a->slot];
+    comm_wait(p->env->q, &s->out);
+    comm_recv(p->env->g->pp_comm, p->env->q, s->acts.x[0].p, border(p), s->acts.x[0].t, a->peer,
+              TAG_F, &s->in);
+}
+
+static void do_send_backward(struct pipeline *p, const struct action *a)
+{
+    struct pipeline_grad *g = &p->grads[a->grad];
+    comm_send(p->env->g->pp_comm, p->env->q, g->g.p, border(p), g->g.t, a->peer, TAG_B, &g->out);
+}
+
+static void do_receive_backward(struct pipeline *p, const struct action *a)
+{
+    struct pipeline_grad *g = &p->grads[a->grad];
+    comm_wait(p->env->q, &g->out);
+    comm_recv(p->env->g->pp_comm, p->env->q, g->g.p, border(p), g->g.t, a->peer, TAG_B, &g->in);
+}
+
+static void do_move_forward(struct pipeline *p, const struct action *a)
+{
+    struct pipeline_slot *to = &p->slots[a->to_slot];
+    struct operand x = output_of(p, a);
+    comm_wait(p->env->q, &to->out);
+    p->env->ops->copy(p->env->q, to->acts.x[0].p, x.p, (size_t)border(p) * dtype_size(x.t));
+}
+
+static void do_move_backward(struct pipeline *p, const struct action *a)
+{
+    struct pipeline_grad *from = &p->grads[a->grad], *to = &p->grads[a->to_grad];
+    comm_wait(p->env->q, &to->out);
+    p->env->ops->copy(p->env->q, to->g.p, from->g.p, (size_t)border(p) * dtype_size(to->g.t));
+}
+
+static void do_reduce(struct pipeline *p, const struct action *a)
+{
+    optim_reduce_chunk(p->optim, a->chunk);
+}
+
+struct exec {
+    const char *name;
+    void (*run)(struct pipeline *p, const struct action *a);
+};
+static const struct exec exec_table[ACT_KINDS] = {
+    [ACT_F] = { "forward", do_forward },
+    [ACT_B] = { "backward", do_backward },
+    [ACT_I] = { "input gradient", do_input_half },
+    [ACT_W] = { "weight gradient", do_weight_half },
+    [ACT_SEND_F] = { "send forward", do_send_forward },
+    [ACT_RECV_F] = { "receive forward", do_receive_forward },
+    [ACT_SEND_B] = { "send backward", do_send_backward },
+    [ACT_RECV_B] = { "receive backward", do_receive_backward },
+    [ACT_MOVE_F] = { "move forward", do_move_forward },
+    [ACT_MOVE_B] = { "move backward", do_move_backward },
+    [ACT_REDUCE] = { "reduce", do_reduce },
+};
+
+static void run_list(struct pipeline *p, const struct schedule *s)
+{
+    const struct action *list = s->list[p->rank];
+
+    p->waited = 0;
+    p->env->ops->zero(p->env->q, p->loss, sizeof(double));
+    for (int i = 0; i < s->n[p->rank]; i++) {
+        trace_note(exec_table[list[i].kind].name, list[i].chunk, list[i].mb, p->step);
+        exec_table[list[i].kind].run(p, &list[i]);
+    }
+    for (int i = 0; i < p->nslots; i++) {
+        comm_wait(p->env->q, &p->slots[i].in);
+        comm_wait(p->env->q, &p->slots[i].out);
+    }
+    for (int i = 0; i < p->ngrads; i++) {
+        comm_wait(p->env->q, &p->grads[i].in);
+        comm_wait(p->env->q, &p->grads[i].out);
+    }
+}
+
+void pipeline_train(struct pipeline *p, double scale)
+{
+    p->scale = scale;
+    p->training = 1;
+    run_list(p, p->train);
+}
+
+void pipeline_evaluate(struct pipeline *p)
+{
+    p->training = 0;
+    run_list(p, p->eval);
+}

@@ -1,0 +1,53 @@
+/* Slots and the executor: one loop runs an action list, whatever the schedule's name. */
+#ifndef PIPELINE_PIPELINE_H
+#define PIPELINE_PIPELINE_H
+#include "layers/stage.h"
+#include "optim/optim.h"
+#include "schedule/schedule.h"
+
+struct pipeline_slot { /* activations of one (chunk, micro-batch) */
+    struct stage_acts acts;
+    struct request in, out; /* receive into x[0]; send of the chunk's output */
+};
+struct pipeline_grad { /* gradient at a chunk's border, in place from output to input */
+    struct operand g;  /* [Ts, D] */
+    struct request in, out;
+};
+
+struct pipeline {
+    struct env *env;
+    struct optim *optim;
+    const struct schedule *train, *eval;
+    int rank; /* in the pipeline */
+    int chunks;
+    struct stage *stage;    /* [chunks] of this rank */
+    int most_layers, split; /* split: the list has I and W apart */
+    struct pipeline_slot *slots;
+    int nslots;
+    struct pipeline_grad *grads;
+    int ngrads;
+    struct stage_stash *stashes;
+    int nstashes;
+    struct micro_batch *mb;
+    int mbs;       /* [mbs] device arrays of one step */
+    dptr loss;     /* F64: sum over counted labels of this rank's micro-batches (last stage) */
+    int64_t step;  /* for the recorder */
+    double waited; /* seconds of the last list spent waiting for a neighbour */
+    /* of the current run */
+    double scale;
+    int training;
+};
+
+/* first_layer: the split over stages. Lists only (also for plans). eval NULL: no evaluation. */
+void pipeline_init(struct pipeline *p, struct env *e, struct optim *o, const struct schedule *train,
+                   const struct schedule *eval, const int *first_layer) LOCAL;
+void pipeline_place(struct pipeline *p, struct arena *step) LOCAL;
+void pipeline_free(struct pipeline *p) LOCAL;
+/* Host rows of micro-batch m -> device. */
+void pipeline_upload(struct pipeline *p, int m, const int32_t *ids, const int32_t *labels,
+                     const int32_t *place, const int32_t *start, const int32_t *position) LOCAL;
+/* One training step's list: gradients accumulate, chunks are reduced as they finish. scale: 1 /
+ * counted labels. */
+void pipeline_train(struct pipeline *p, double scale) COLL(world);
+void pipeline_evaluate(struct pipeline *p) COLL(world);
+#endif
