@@ -1,0 +1,34 @@
+/* The training data as numbered samples: a pure function of (seed, sample number). */
+#ifndef DATA_SAMPLER_H
+#define DATA_SAMPLER_H
+#include "data/tokens.h"
+
+struct corpus { /* the files of &data train (or validation), one after the other */
+    struct tokens *file;
+    int nfiles;
+    /* [nfiles + 1]: samples of file i are first_sample[i] .. first_sample[i+1]-1 */
+    int64_t *first_sample;
+    int64_t S, samples, count; /* sequence length; P = sum of floor((tokens-1)/S); tokens in all */
+    int64_t vocab_size, eod;   /* must agree between files */
+    char hash[33];             /* of the files' hashes in order */
+};
+/* E_FILE for a bad or too small file (P = 0: says tokens, S and the cure). */
+enum status corpus_open(struct corpus *c, const char *const *paths, int n, int64_t S,
+                        struct err *e) LOCAL;
+void corpus_close(struct corpus *c) LOCAL;
+
+/* Sample n of the stream -> sample of the corpus: epoch n/P, place n%P, shuffled by a permutation
+ * keyed by (seed, epoch). */
+int64_t sampler_index(const struct corpus *c, uint64_t seed, int shuffle, int64_t n) LOCAL;
+
+struct batch_rows {         /* host arrays of one micro-batch [rows * S], row-major */
+    int32_t *ids, *labels;  /* labels shifted; -1: not counted */
+    int32_t *place;         /* in the sequence */
+    int32_t *start;         /* place where its document begins in the sequence; 0 without mask */
+    int32_t *position;      /* place - start */
+};
+/* Row r gets corpus sample k; k < 0 fills the row with a sample that does not count (id 0, labels
+ * -1). Labels across a document seam do not count if mask_seams (only with document_mask). */
+enum status batch_fill(const struct corpus *c, struct batch_rows *b, int r, int64_t k,
+                       int document_mask, int mask_seams, struct err *e) LOCAL;
+#endif

@@ -1,0 +1,311 @@
+#include "data/tokens.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "data/tokens_file.h"
+#include "store/h5.h"
+
+/* The tokens go raw behind a reserved head of TOKENS_HEAD bytes. When their number is known, HDF5
+ * makes an (all holes) skeleton of the true size beside; its head, which holds all metadata, is
+ * copied into ours. The buffer is larger than the size up to which HDF5 may place the tokens
+ * elsewhere, so nothing that might have to move has been written before the place is known. */
+enum { BUFFER_BYTES = 1 << 20 };
+
+struct tokens_writer {
+    struct file file;
+    char path[4096], beside[4096 + 32], skeleton[4096 + 32];
+    enum dtype dtype;
+    int64_t vocab_size, eod;
+    char *tokenizer_json;
+    size_t tokenizer_bytes;
+    struct hash_stream *hash;
+    char *buffer; /* [BUFFER_BYTES] */
+    size_t used;
+    int64_t written; /* bytes of tokens in the file */
+    int64_t count;
+    int64_t *documents;
+    int64_t ndocuments, room;
+    int new_document, finished;
+};
+
+static void writer_give(struct tokens_writer *w)
+{
+    if (w->hash)
+        hash_close(w->hash);
+    mem_give(w->tokenizer_json);
+    mem_give(w->buffer);
+    mem_give(w->documents);
+    mem_give(w);
+}
+
+void tokens_writer_cancel(struct tokens_writer *w)
+{
+    if (!w)
+        return;
+    file_close(&w->file, NULL);
+    file_remove(w->beside, NULL);
+    file_remove(w->skeleton, NULL);
+    writer_give(w);
+}
+
+/* PATH.KIND-PID; a name near the limit of 255 bytes is shortened, and kept apart from others by its
+ * hash. */
+static void name_beside(char *out, size_t room, const char *path, const char *kind)
+{
+    const char *slash = strrchr(path, '/');
+    size_t dir = slash ? (size_t)(slash + 1 - path) : 0, name = strlen(path + dir);
+
+    if (name <= 220)
+        snprintf(out, room, "%s.%s-%ld", path, kind, (long)getpid());
+    else
+        snprintf(out, room, "%.*s%s.%s-%ld", (int)(dir + 150), path, hash_bytes(path, dir + name).s,
+                 kind, (long)getpid());
+}
+
+enum status tokens_writer_open(struct tokens_writer **out, const char *path, int64_t vocab_size,
+                               int64_t eod, const char *tokenizer_json, size_t tokenizer_bytes,
+                               struct err *e)
+{
+    struct tokens_writer *w;
+    enum status st;
+
+    *out = NULL;
+    BUG_IF(vocab_size < 1 || vocab_size > TOKENS_VOCAB_MAX || eod < -1 || eod >= vocab_size);
+    if (strlen(path) >= sizeof w->path)
+        return err_set(e, E_FILE, "%.60s...: the path is longer than %zu bytes", path,
+                       sizeof w->path - 1);
+    if (file_is_dir(path))
+        return err_set(e, E_FILE, "%s: a directory; name the file to write", path);
+    w = mem_take(sizeof *w);
+    snprintf(w->path, sizeof w->path, "%s", path);
+    name_beside(w->beside, sizeof w->beside, path, "tmp");
+    name_beside(w->skeleton, sizeof w->skeleton, path, "skeleton");
+    st = file_open(&w->file, w->beside, FILE_REPLACE, e);
+    if (st != OK) {
+        writer_give(w);
+        return st;
+    }
+    w->dtype = vocab_size <= TOKENS_U16_MAX ? U16 : U32;
+    w->vocab_size = vocab_size;
+    w->eod = eod;
+    if (tokenizer_bytes) {
+        w->tokenizer_json = memcpy(mem_take(tokenizer_bytes), tokenizer_json, tokenizer_bytes);
+        w->tokenizer_bytes = tokenizer_bytes;
+    }
+    w->hash = hash_open();
+    w->buffer = mem_take(BUFFER_BYTES);
+    w->new_document = 1;
+    *out = w;
+    return OK;
+}
+
+static enum status flush(struct tokens_writer *w, struct err *e)
+{
+    enum status st = file_write_at(&w->file, w->buffer, w->used, TOKENS_HEAD + w->written, e);
+
+    hash_add(w->hash, w->buffer, w->used);
+    w->written += (int64_t)w->used;
+    w->used = 0;
+    return st;
+}
+
+static void document_add(struct tokens_writer *w)
+{
+    if (w->ndocuments == w->room) {
+        int64_t room = w->room ? 2 * w->room : 1024;
+
+        w->documents = mem_grow(w->documents, (size_t)w->room * sizeof *w->documents,
+                                (size_t)room * sizeof *w->documents);
+        w->room = room;
+    }
+    w->documents[w->ndocuments++] = w->count;
+    w->new_document = 0;
+}
+
+void tokens_writer_document(struct tokens_writer *w)
+{
+    w->new_document = 1;
+}
+
+enum status tokens_writer_add(struct tokens_writer *w, const uint32_t *ids, int64_t n,
+                              struct err *e)
+{
+    size_t size = dtype_size(w->dtype);
+
+    if (n > 0 && w->new_document)
+        document_add(w);
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t small = (uint16_t)ids[i];
+
+        if (ids[i] >= w->vocab_size)
+            return err_set(e, E_FILE,
+                           "%s: token %u at position %lld is not below the vocabulary size %lld",
+                           w->path, ids[i], (long long)(w->count + i), (long long)w->vocab_size);
+        if (w->used == BUFFER_BYTES) {
+            enum status st = flush(w, e);
+
+            if (st != OK)
+                return st;
+        }
+        memcpy(w->buffer + w->used, size == 2 ? (const void *)&small : (const void *)&ids[i], size);
+        w->used += size;
+    }
+    w->count += n;
+    return OK;
+}
+
+int64_t tokens_writer_count(const struct tokens_writer *w)
+{
+    return w->count;
+}
+
+struct skeleton {
+    int64_t tokens, documents, tokenizer; /* offsets */
+};
+
+static enum status skeleton_datasets(struct tokens_writer *w, struct h5 *h, struct skeleton *s,
+                                     struct err *e)
+{
+    int64_t json_bytes = (int64_t)w->tokenizer_bytes;
+    enum status st;
+
+    if ((st = h5_dataset(h, "/tokens", w->dtype, 1, &w->count, &s->tokens, e)) != OK ||
+        (st = h5_dataset(h, "/documents", I64, 1, &w->ndocuments, &s->documents, e)) != OK)
+        return st;
+    return w->tokenizer_bytes
+               ? h5_dataset(h, "/tokenizer_json", U8, 1, &json_bytes, &s->tokenizer, e)
+               : OK;
+}
+
+static enum status skeleton_attributes(struct tokens_writer *w, struct h5 *h, struct err *e)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {
+        { "format_version", TOKENS_VERSION }, { "vocab_size", w->vocab_size },
+        { "end_of_document", w->eod },        { "ntokens", w->count },
+        { "ndocuments", w->ndocuments },
+    };
+    struct hash_text hash;
+    enum status st = h5_set_text(h, "/", "format", TOKENS_FORMAT, e);
+
+    for (int i = 0; i < COUNT_OF(numbers) && st == OK; i++)
+        st = h5_set_i64(h, "/", numbers[i].name, &numbers[i].value, 1, e);
+    if (st != OK)
+        return st;
+    hash_add(w->hash, w->buffer,
+             w->used); /* of the tokens' bytes: the rest that is not written yet */
+    hash = hash_close(w->hash);
+    w->hash = NULL;
+    return h5_set_text(h, "/", "tokens_xxh3", hash.s, e);
+}
+
+static enum status skeleton_make(struct tokens_writer *w, struct skeleton *s, struct err *e)
+{
+    struct h5 *h;
+    enum status st = h5_create(&h, w->skeleton, TOKENS_HEAD, 0, e), closed;
+
+    if (st != OK)
+        return st;
+    st = skeleton_datasets(w, h, s, e);
+    if (st == OK)
+        st = skeleton_attributes(w, h, e);
+    closed = h5_close(h, e);
+    return st == OK ? closed : st;
+}
+
+/* Its head, and its size, go into our file. */
+static enum status skeleton_copy(struct tokens_writer *w, struct err *e)
+{
+    struct file f;
+    enum status st = file_open(&f, w->skeleton, FILE_READ, e);
+    int64_t size = st == OK ? file_size(&f) : 0;
+    size_t bytes = (size_t)min_i64(size, TOKENS_HEAD);
+    char *head = mem_take(bytes);
+
+    if (st == OK && (st = file_read_at(&f, head, bytes, 0, e)) == OK)
+        st = file_write_at(&w->file, head, bytes, 0, e);
+    if (st == OK)
+        st = file_truncate(&w->file, size, e);
+    mem_give(head);
+    file_close(&f, NULL);
+    file_remove(w->skeleton, NULL);
+    return st;
+}
+
+/* What goes to places that only the skeleton knows. */
+static enum status write_rest(struct tokens_writer *w, const struct skeleton *s, struct err *e)
+{
+    size_t documents = (size_t)w->ndocuments * sizeof *w->documents;
+    enum status st;
+
+    BUG_IF(w->written && s->tokens != TOKENS_HEAD);
+    if ((st = file_write_at(&w->file, w->buffer, w->used, s->tokens + w->written, e)) != OK ||
+        (st = file_write_at(&w->file, w->documents, documents, s->documents, e)) != OK)
+        return st;
+    return file_write_at(&w->file, w->tokenizer_json, w->tokenizer_bytes, s->tokenizer, e);
+}
+
+/* Read back what a reader would see: a mistake here must not cost a user's old file. */
+static enum status writer_prove(struct tokens_writer *w, struct err *e)
+{
+    struct tokens t;
+    enum status st = tokens_open(&t, w->beside, e);
+
+    if (st != OK)
+        return st;
+    if (t.count != w->count || t.ndocuments != w->ndocuments)
+        st = err_set(e, E_FILE, "%s: reads back with other counts; nothing was replaced", w->path);
+    tokens_close(&t);
+    return st;
+}
+
+enum status tokens_writer_finish(struct tokens_writer *w, struct err *e)
+{
+    struct skeleton s = { 0 };
+    enum status st;
+
+    if (w->finished)
+        return OK;
+    if (w->count == 0)
+        return err_set(e, E_FILE, "%s: there are no tokens to write", w->path);
+    if ((st = skeleton_make(w, &s, e)) == OK && (st = skeleton_copy(w, e)) == OK)
+        st = write_rest(w, &s, e);
+    if (st == OK)
+        st = file_sync(&w->file, e);
+    if (st == OK)
+        st = file_close(&w->file, e);
+    if (st == OK)
+        st = writer_prove(w, e);
+    w->finished = st == OK;
+    return st;
+}
+
+static enum status sync_parent(const char *path, struct err *e)
+{
+    char *dir = mem_copy_text(path), *slash = strrchr(dir, '/');
+    enum status st;
+
+    if (slash)
+        slash[slash == dir] = '\0';
+    st = file_sync_dir(slash ? dir : ".", e);
+    mem_give(dir);
+    return st;
+}
+
+enum status tokens_writer_close(struct tokens_writer *w, struct err *e)
+{
+    enum status st = tokens_writer_finish(w, e);
+
+    if (st == OK)
+        st = file_rename(w->beside, w->path, e);
+    if (st == OK)
+        st = sync_parent(w->path, e);
+    tokens_writer_cancel(w);
+    return st;
+}

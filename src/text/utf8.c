@@ -1,0 +1,75 @@
+#include "text/utf8.h"
+
+#include <string.h>
+
+/* First bytes of longer characters: how many bytes follow, and the range of the first of them. */
+static const struct lead {
+    unsigned char first, last, follow, low, high;
+} leads[] = {
+    { 0xc2, 0xdf, 1, 0x80, 0xbf }, { 0xe0, 0xe0, 2, 0xa0, 0xbf }, { 0xe1, 0xec, 2, 0x80, 0xbf },
+    { 0xed, 0xed, 2, 0x80, 0x9f }, { 0xee, 0xef, 2, 0x80, 0xbf }, { 0xf0, 0xf0, 3, 0x90, 0xbf },
+    { 0xf1, 0xf3, 3, 0x80, 0xbf }, { 0xf4, 0xf4, 3, 0x80, 0x8f },
+};
+
+static int lead_take(struct utf8_check *u, unsigned char c)
+{
+    for (int i = 0; i < COUNT_OF(leads); i++) {
+        const struct lead *l = &leads[i];
+
+        if (c >= l->first && c <= l->last) {
+            u->need = l->follow;
+            u->low = l->low;
+            u->high = l->high;
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static size_t ascii_run(const unsigned char *p, size_t n)
+{
+    size_t i = 0;
+    uint64_t eight;
+
+    for (; i + 8 <= n; i += 8) {
+        memcpy(&eight, p + i, 8);
+        if (eight & 0x8080808080808080u)
+            break;
+    }
+    while (i < n && p[i] < 0x80)
+        i++;
+    return i;
+}
+
+int utf8_check_add(struct utf8_check *u, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+    size_t i = 0;
+
+    while (i < n) {
+        if (u->need == 0) {
+            i += ascii_run(p + i, n - i);
+            if (i == n)
+                break;
+            if (lead_take(u, p[i])) {
+                u->at += (int64_t)i;
+                return 1;
+            }
+        } else if (p[i] < u->low || p[i] > u->high) {
+            u->at += (int64_t)i;
+            return 1;
+        } else {
+            u->need--;
+            u->low = 0x80;
+            u->high = 0xbf;
+        }
+        i++;
+    }
+    u->at += (int64_t)n;
+    return 0;
+}
+
+int utf8_check_end(const struct utf8_check *u)
+{
+    return u->need != 0;
+}

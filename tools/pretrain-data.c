@@ -1,0 +1,119 @@
+/* pretrain-data: makes token files and looks at them. */
+#include "base/options.h"
+#include "convert/import_tokens.h"
+#include "convert/show_tokens.h"
+#include "convert/tokenize.h"
+
+enum { COUNT_MAX = 0x7fffffff };
+
+static const struct option_row tokenize_rows[] = {
+    { "tokenizer", 0, "FILE|bytes", OPTION_REQUIRED, NULL,
+      "bytes: id = byte, 256 = <|endoftext|>; the only one in this build" },
+    { "output", 'o', "OUT.h5", OPTION_REQUIRED, NULL, "the token file to write" },
+    { "field", 0, "NAME", OPTION_OPTIONAL, NULL, "the text in the objects of a jsonl file [text]" },
+    { "validation-fraction", 0, "F", OPTION_OPTIONAL, NULL,
+      "hold out document d (from 0) if floor((d+1)F) > floor(dF)" },
+    { "validation-output", 0, "VAL.h5", OPTION_OPTIONAL, NULL, "where the held-out documents go" },
+};
+
+static const struct option_row import_rows[] = {
+    { "dtype", 0, "TYPE", OPTION_REQUIRED, "uint16|uint32|int32|int64",
+      "of the tokens in RAW: uint16, uint32, int32 or int64" },
+    { "vocab-size", 0, "V", OPTION_REQUIRED, NULL, "tokens are 0 .. V-1" },
+    { "eod", 0, "ID", OPTION_REQUIRED, NULL, "the end-of-document token; -1: there is none" },
+    { "documents", 0, "STARTS.i64", OPTION_OPTIONAL, NULL,
+      "int64 starts of the documents [0 and after each ID]" },
+    { "output", 'o', "OUT.h5", OPTION_REQUIRED, NULL, "the token file to write" },
+};
+
+static const struct option_row peek_rows[] = {
+    { "first", 0, "D", OPTION_OPTIONAL, NULL, "the first document to show [0]" },
+    { "documents", 0, "N", OPTION_OPTIONAL, NULL, "how many documents [3]" },
+    { "tokens", 0, "N", OPTION_OPTIONAL, NULL, "at most so many tokens of each [200]" },
+};
+
+static enum status run_tokenize(const struct options *o, struct err *e)
+{
+    struct tokenize a = {
+        .tokenizer = options_text(o, "tokenizer"),
+        .input = options_operands(o),
+        .ninputs = options_noperands(o),
+        .field = options_given(o, "field") ? options_text(o, "field") : "text",
+        .out = options_text(o, "output"),
+        .validation = options_text(o, "validation-output"),
+    };
+    enum status st = options_f64(o, "validation-fraction", 0, 1, &a.fraction, e);
+
+    if (st == OK && options_given(o, "validation-fraction") != (a.validation != NULL))
+        st = err_set(e, E_INPUT,
+                     "--validation-fraction and --validation-output go together: "
+                     "give both or neither");
+    return st == OK ? tokenize(&a, e) : st;
+}
+
+static enum status run_import(const struct options *o, struct err *e)
+{
+    struct import_tokens a = {
+        .raw = options_operands(o)[0],
+        .out = options_text(o, "output"),
+        .dtype = (enum dtype)dtype_from_name(options_text(o, "dtype")),
+        .documents = options_text(o, "documents"),
+    };
+    enum status st = options_i64(o, "vocab-size", 1, COUNT_MAX, &a.vocab_size, e);
+
+    if (st == OK)
+        st = options_i64(o, "eod", -1, COUNT_MAX, &a.eod, e);
+    return st == OK ? import_tokens(&a, e) : st;
+}
+
+static enum status run_info(const struct options *o, struct err *e)
+{
+    return show_tokens_info(options_operands(o)[0], e);
+}
+
+static enum status run_peek(const struct options *o, struct err *e)
+{
+    int64_t first = 0, documents = 3, tokens = 200;
+    enum status st;
+
+    if ((st = options_i64(o, "first", 0, INT64_MAX, &first, e)) != OK ||
+        (st = options_i64(o, "documents", 1, COUNT_MAX, &documents, e)) != OK ||
+        (st = options_i64(o, "tokens", 1, COUNT_MAX, &tokens, e)) != OK)
+        return st;
+    return show_tokens_peek(options_operands(o)[0], first, documents, tokens, e);
+}
+
+static enum status run_check(const struct options *o, struct err *e)
+{
+    return show_tokens_check(options_operands(o)[0], e);
+}
+
+static const struct command commands[] = {
+    { "tokenize", "INPUT...", 1, -1,
+      "Make a token file of text.\n"
+      "An INPUT that ends in .jsonl, .ndjson or .json holds one JSON object a line, each a "
+      "document;\n"
+      "any other is a text and one document. All must be UTF-8. The end token follows each "
+      "document;\n"
+      "its name in a text is only text.",
+      tokenize_rows, COUNT_OF(tokenize_rows), run_tokenize },
+    { "import", "RAW", 1, 1,
+      "Make a token file of a raw little-endian stream of tokens\n"
+      "(nanoGPT, datatrove .ds, Megatron .bin). Every token is checked.",
+      import_rows, COUNT_OF(import_rows), run_import },
+    { "info", "FILE", 1, 1, "Say what a token file holds.", NULL, 0, run_info },
+    { "peek", "FILE", 1, 1,
+      "Show the beginning of documents, decoded.\n"
+      "Without a tokenizer that this build knows, the ids.",
+      peek_rows, COUNT_OF(peek_rows), run_peek },
+    { "check", "FILE", 1, 1, "Check every token, the documents and the hash.", NULL, 0, run_check },
+};
+
+int main(int argc, char **argv)
+{
+    const struct program p = { "pretrain-data",
+                               "Make token files (the training data) and look at them.",
+                               "pretrain-data " PACKAGE_VERSION, commands, COUNT_OF(commands) };
+
+    return program_main(&p, argc, argv);
+}
