@@ -1,0 +1,35 @@
+#!/bin/sh
+# From a bare Debian 12 machine to a trained model in a few minutes: packages, build, text, tokens, training, merge.
+# Run as root from anywhere: bash jobs/quickstart.sh. Safe to run again: a finished stage is quick, a stopped run goes on.
+cd "$(dirname "$0")/.." || exit 1
+. tools/setup.sh
+PATH=$(pwd)/build:$PATH
+export PATH
+
+# The eight ranks of the deck; root may start them (Open MPI asks, MPICH does not care).
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+
+step() {    # step TITLE COMMAND...: say it, do it
+    printf '\n== %s\n   %s\n' "$1" "$2"
+    sh -c "$2" || { printf 'quickstart: this stage failed: %s\n' "$2" >&2; exit 1; }
+}
+
+printf '\n== 1/6 packages\n'
+setup_packages $setup_build_packages sword-text-web python3-minimal
+
+printf '\n== 2/6 build (in build/)\n'
+setup_build || exit 1
+
+step '3/6 text: the World English Bible (package sword-text-web, public domain), a chapter a document' \
+    'python3 tools/prose.py -o data/prose.jsonl'
+step '4/6 tokens: one id a byte, 2 % of the chapters held out for validation' \
+    'pretrain-data tokenize --tokenizer bytes --validation-fraction 0.02 --validation-output data/validation.h5 -o data/train.h5 data/prose.jsonl'
+step '5/6 training on 8 ranks: pipeline 2 x data 2 x tensor 2' \
+    'mpirun -np 8 pretrain input/quickstart.nml'
+step '6/6 merge: one model that Hugging Face transformers loads' \
+    'pretrain-merge runs/quickstart/step_00000300 -o runs/quickstart/model'
+
+printf '\nThe run is in runs/quickstart (log.txt, metrics.jsonl, checkpoints), the model in runs/quickstart/model.\n'
+awk -F'"loss": ' '{ split($2, a, ","); if (NR == 1) first = a[1]; last = a[1] }
+    END { printf "Loss: %.3f at the first step, %.3f at the last.\n", first, last }' runs/quickstart/metrics.jsonl

@@ -1,0 +1,28 @@
+/* What is told of each step: a line for people, a JSON line for programs. Rank 0 only. */
+#ifndef REPORT_REPORT_H
+#define REPORT_REPORT_H
+#include "base/file.h"
+
+struct step_report {
+    int64_t step, last_step, valid_tokens, tokens, samples, attempt;
+    double loss, grad_norm, learning_rate;
+    double validation_loss; /* NAN: none at this step */
+    int skipped;
+    double seconds, tokens_per_second, flops_per_second, peak_fraction;
+    double bubble; /* share of the step that ranks waited for the pipeline, mean */
+    double left;   /* seconds to the end */
+};
+
+struct metrics {
+    struct file f;
+    int64_t at;
+};
+/* Appends to path; an unfinished last line of an earlier run is ended first. */
+enum status metrics_open(struct metrics *m, const char *path, struct err *e) LOCAL;
+enum status metrics_write(struct metrics *m, const struct step_report *r, struct err *e) LOCAL;
+enum status metrics_close(struct metrics *m, struct err *e) LOCAL;
+
+void console_head(void) LOCAL;
+void console_step(const struct step_report *r) LOCAL;
+void console_live(const struct step_report *r) LOCAL;
+#endif

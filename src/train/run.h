@@ -1,0 +1,63 @@
+/* One training run of this rank. */
+#ifndef TRAIN_RUN_H
+#define TRAIN_RUN_H
+#include "checkpoint/checkpoint.h"
+#include "report/report.h"
+#include "train/resolve.h"
+#include "train/setup.h"
+
+struct run {
+    struct config *c;
+    struct grid g;
+    const struct ops *ops;
+    struct queue *q;
+    struct setup s;
+    struct corpus train, validation; /* validation.nfiles 0: none */
+    struct batch_rows rows;          /* one micro-batch, host     */
+    double peak;                     /* FLOP/s of all ranks together */
+    int64_t step;                    /* finished updates          */
+    int64_t attempt;
+    int64_t saved;          /* step of the newest checkpoint written or resumed from; -1 */
+    int resumed_elsewhere;  /* from a checkpoint outside the run's directory */
+    char resume_from[4096]; /* "": started */
+    char *input_nml;        /* resolved input, as stored everywhere */
+    struct metrics metrics; /* rank 0 */
+    int64_t resident;    /* bytes in memory before the arenas were opened */
+    int64_t steps_here;  /* made by this process */
+    double step_seconds;    /* running mean, for the time left */
+};
+
+/* What a command line says of a run. */
+struct run_request {
+    const char *deck;
+    char *const *sets;
+    int nsets;
+};
+
+/* mpirun -np N pretrain DECK: everything from the deck to the exit code. One voice per error. */
+enum status train_main(struct comm *world, const struct run_request *r) COLL(world);
+
+/* ---- begin.c: everything before the first step ---- */
+enum status run_begin(struct run *r, struct comm *world, const struct run_request *q, struct err *e)
+    COLL(world);
+void run_end(struct run *r) COLL(world);
+/* ---- step.c ---- */
+struct step_result {
+    double loss, norm, lr, bubble;
+    int64_t valid_tokens;
+    int skipped, stop;
+};
+/* One update. stop: a rank was asked to stop (all know after this step). E_NUMERIC: loss or norm
+ * not finite, nothing was updated. */
+enum status run_step(struct run *r, struct step_result *out, struct err *e) COLL(world);
+/* Mean loss over the validation samples; changes nothing in the training stream. */
+enum status run_evaluate(struct run *r, double *loss, struct err *e) COLL(world);
+/* ---- directory.c: the run's folder; rank 0 works, all agree ---- */
+enum status directory_open(struct run *r, struct err *e) COLL(world);
+void directory_mark(const struct run *r, const char *name, const char *fmt, ...) LOCAL
+    __attribute__((format(printf, 3, 4)));
+/* ---- watch.c: requests to stop ---- */
+void watch_start(void) LOCAL; /* SIGINT, SIGTERM, SIGUSR1 */
+int watch_stop_asked(const char *directory, int rank)
+    LOCAL; /* a signal here, or a file STOP in directory (rank 0 looks) */
+#endif

@@ -1,0 +1,131 @@
+#include "train/setup.h"
+
+#include "model/geometry.h"
+
+static enum status build_schedule(struct setup *s, struct err *e)
+{
+    const struct config *c = s->c;
+    int chunks = (int)c->parallel.virtual_stages;
+    enum status st =
+        schedule_build(&s->train, schedule_names[c->parallel.schedule], s->g.pp, chunks, s->mbs, e);
+    if (st == OK)
+        st = schedule_build_forward(&s->eval, &s->train, s->mbs, e);
+    return st;
+}
+
+static void split_layers(struct setup *s)
+{
+    const struct config_ints *by_hand = &s->c->parallel.layers_per_stage;
+    double layer, embedding, head;
+
+    s->stages = s->g.pp * (int)s->c->parallel.virtual_stages;
+    s->first_layer = mem_take(sizeof *s->first_layer * (size_t)(s->stages + 1));
+    if (by_hand->n == s->stages && !(by_hand->n == 1 && by_hand->v[0] == 0)) {
+        for (int i = 0; i < s->stages; i++)
+            s->first_layer[i + 1] = s->first_layer[i] + (int)by_hand->v[i];
+        return;
+    }
+    geometry_stage_costs(&s->d, s->S, &layer, &embedding, &head);
+    schedule_split_layers(s->d.L, s->stages, layer, embedding, head, s->first_layer);
+}
+
+enum status setup_build(struct setup *s, const struct config *c, const struct grid *g,
+                        const struct ops *ops, int threads, struct err *e)
+{
+    int *stage;
+    enum status st;
+
+    *s = (struct setup){ .c = c,
+                         .g = *g,
+                         .ops = ops,
+                         .threads = threads,
+                         .t = c->train.dtype == CONFIG_FLOAT64 ? F64 : F32,
+                         .d = dims_of(c, g->tp),
+                         .S = c->train.sequence_length,
+                         .B = c->train.micro_batch_size,
+                         .GB = c->train.global_batch_size };
+    s->mbs = (int)(s->GB / (s->B * g->dp));
+    s->positions = s->S;
+    split_layers(s);
+    if ((st = build_schedule(s, e)) != OK)
+        return st;
+    stage = s->train.stage_of + g->pp_rank * s->train.chunks;
+    params_build(&s->params, &s->d, g->tp_rank, s->stages, s->first_layer, stage, s->train.chunks);
+    env_init(&s->env, ops, &s->g, &s->params, s->B, s->S, s->t, threads);
+    optim_init(&s->optim, ops, &s->g, &s->params, s->t, (int)c->parallel.zero_stage);
+    s->env.weights = s->optim.weights;
+    s->env.grads = s->optim.grads;
+    pipeline_init(&s->pipe, &s->env, &s->optim, &s->train, &s->eval, s->first_layer);
+    return OK;
+}
+
+static void place(struct setup *s)
+{
+    int last = 0;
+
+    for (int c = 0; c < s->pipe.chunks; c++)
+        last |= s->pipe.stage[c].head;
+    optim_place(&s->optim, &s->keep);
+    pipeline_place(&s->pipe, &s->step);
+    env_place(&s->env, &s->keep, &s->scratch, s->positions, last);
+}
+
+void setup_measure(struct setup *s)
+{
+    arena_measure(&s->keep, "weights, gradients, optimiser");
+    arena_measure(&s->step, "activations");
+    arena_measure(&s->scratch, "scratch");
+    place(s);
+}
+
+size_t setup_bytes(const struct setup *s)
+{
+    return s->keep.peak + s->step.peak + s->scratch.peak;
+}
+
+enum status setup_open(struct setup *s, struct queue *q, struct err *e)
+{
+    struct arena *const arenas[] = { &s->keep, &s->step, &s->scratch };
+    enum status st;
+
+    setup_measure(s);
+    for (int i = 0; i < COUNT_OF(arenas); i++)
+        if ((st = arena_open(arenas[i], e)) != OK)
+            return st;
+    s->env.q = s->optim.q = q;
+    place(s);
+    for (int i = 0; i < COUNT_OF(arenas); i++)
+        arena_seal(arenas[i]);
+    return OK;
+}
+
+void setup_free(struct setup *s)
+{
+    arena_close(&s->keep);
+    arena_close(&s->step);
+    arena_close(&s->scratch);
+    pipeline_free(&s->pipe);
+    optim_free(&s->optim);
+    params_free(&s->params);
+    schedule_free(&s->train);
+    schedule_free(&s->eval);
+    mem_give(s->first_layer);
+}
+
+struct schedule_report setup_simulate(const struct setup *s)
+{
+    double layer, embedding, head, *f = mem_take(sizeof *f * (size_t)s->stages * 3);
+    double *in = f + s->stages, *w = in + s->stages;
+    struct schedule_report r;
+
+    geometry_stage_costs(&s->d, s->S, &layer, &embedding, &head);
+    for (int i = 0; i < s->stages; i++) {
+        double blocks = (s->first_layer[i + 1] - s->first_layer[i]) * layer / 3;
+        f[i] = blocks + (i == s->stages - 1 ? head : 0) + (i == 0 ? embedding / 3 : 0);
+        in[i] = blocks + (i == 0 ? embedding * 2 / 3 : 0);
+        w[i] = blocks;
+    }
+    r = schedule_simulate(&s->train, &(struct schedule_cost){ f, in, w, 0 });
+    mem_give(f);
+    return r;
+}

@@ -1,0 +1,39 @@
+/* A run as one rank sees it: shapes, split, schedule, tensors, slots, memory. Built from the
+ * resolved input and the grid's numbers alone, so the plan of any layout and the run itself are the
+ * same code. */
+#ifndef TRAIN_SETUP_H
+#define TRAIN_SETUP_H
+#include "data/sampler.h"
+#include "pipeline/pipeline.h"
+
+struct setup {
+    const struct config *c;
+    struct grid g; /* communicators are NULL in a plan */
+    const struct ops *ops;
+    int threads;
+    enum dtype t;
+    struct dims d;
+    int64_t S, B, GB;  /* sequence length, sequences of a micro-batch, of a step */
+    int mbs, stages;   /* micro-batches of a replica's step */
+    int64_t positions; /* rows of the rotary table          */
+    int *first_layer;  /* [stages + 1]                      */
+    struct schedule train, eval;
+    struct params params;
+    struct env env;
+    struct optim optim;
+    struct pipeline pipe;
+    struct arena keep, step, scratch;
+};
+
+/* c is resolved (dp, vocab_size known) and its rules hold. g: numbers for this rank; copied.
+ * E_INPUT. */
+enum status setup_build(struct setup *s, const struct config *c, const struct grid *g,
+                        const struct ops *ops, int threads, struct err *e) LOCAL;
+void setup_measure(struct setup *s) LOCAL;       /* arenas' peaks */
+size_t setup_bytes(const struct setup *s) LOCAL; /* after setup_measure: all arenas */
+enum status setup_open(struct setup *s, struct queue *q,
+                       struct err *e) LOCAL; /* allocate and place */
+void setup_free(struct setup *s) LOCAL;
+/* Relative seconds of each stage for the simulator. */
+struct schedule_report setup_simulate(const struct setup *s) LOCAL;
+#endif

@@ -1,0 +1,143 @@
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/clock.h"
+#include "optim/lr.h"
+#include "parallel/agree.h"
+#include "train/run.h"
+
+/* Micro-batch m of this replica: rows k0, k0 + 1, ... of the stream, from `sample_of`. Adds to
+ * *counted. */
+typedef int64_t sample_of(const struct run *r, const struct corpus *data, int64_t n);
+
+static int64_t training_sample(const struct run *r, const struct corpus *data, int64_t n)
+{
+    return sampler_index(data, (uint64_t)r->c->run.seed, r->c->data.shuffle, n);
+}
+
+static int64_t validation_sample(const struct run *r, const struct corpus *data, int64_t n)
+{
+    int64_t used = min_i64(r->c->eval.batches * r->s.GB, data->samples);
+    return n < used ? n : -1;
+}
+
+static enum status load_rows(struct run *r, const struct corpus *data, sample_of *pick,
+                             int64_t first, int64_t *counted, struct err *e)
+{
+    const struct setup *s = &r->s;
+    int64_t share = s->GB / r->g.dp, n0 = first + r->g.dp_rank * share;
+    enum status st = OK;
+
+    *counted = 0;
+    for (int m = 0; m < s->mbs && st == OK; m++) {
+        for (int64_t b = 0; b < s->B && st == OK; b++)
+            st = batch_fill(data, &r->rows, (int)b, pick(r, data, n0 + m * s->B + b),
+                            r->c->data.document_mask, r->c->data.mask_seams, e);
+        for (int64_t t = 0; t < s->B * s->S && st == OK; t++)
+            *counted += r->rows.labels[t] >= 0;
+        if (st == OK)
+            pipeline_upload(&r->s.pipe, m, r->rows.ids, r->rows.labels, r->rows.place,
+                            r->rows.start, r->rows.position);
+    }
+    return st;
+}
+
+/* One voice of each replica: what all ranks of a replica know alike is counted once. */
+static int speaks_for_replica(const struct grid *g)
+{
+    return g->tp_rank == 0 && g->pp_rank == 0 && g->cp_rank == 0;
+}
+
+/* Counted labels of the global batch, whether a rank failed to read, whether one was asked to stop:
+ * one small sum. */
+static enum status gather_counts(struct run *r, enum status st, int64_t counted, int64_t out[2],
+                                 struct err *e)
+{
+    int64_t x[3] = { speaks_for_replica(&r->g) ? counted : 0, st != OK,
+                     watch_stop_asked(r->c->run.directory, r->g.rank) };
+
+    comm_sum_i64(r->g.world, x, 3);
+    if (x[1] > 0)
+        return agree_silent(r->g.world, st, e);
+    out[0] = x[0];
+    out[1] = x[2] > 0;
+    return OK;
+}
+
+/* Loss summed over replicas, and the mean share of the time that ranks waited for the pipeline. */
+static void gather_loss(struct run *r, double seconds, double *loss, double *bubble)
+{
+    double x[2] = { 0, r->s.pipe.waited / (seconds > 0 ? seconds : 1) };
+
+    r->ops->download(r->q, &x[0], r->s.pipe.loss, sizeof(double));
+    r->ops->sync(r->q);
+    if (r->g.tp_rank != 0)
+        x[0] = 0;
+    comm_sum_f64(r->g.world, x, 2);
+    *loss = x[0];
+    *bubble = x[1] / r->g.ranks;
+}
+
+enum status run_step(struct run *r, struct step_result *out, struct err *e)
+{
+    int64_t counts[2] = { 0 }, counted, step = r->step + 1;
+    struct optim_step o = { .lr = lr_at(r->c, step),
+                            .beta1 = r->c->optim.adam_beta1,
+                            .beta2 = r->c->optim.adam_beta2,
+                            .eps = r->c->optim.adam_eps,
+                            .weight_decay = r->c->optim.weight_decay,
+                            .clip = r->c->optim.clip_grad };
+    double start;
+    enum status st = load_rows(r, &r->train, training_sample, r->step * r->s.GB, &counted, e);
+
+    if ((st = gather_counts(r, st, counted, counts, e)) != OK)
+        return st;
+    *out = (struct step_result){ .lr = o.lr,
+                                 .valid_tokens = counts[0],
+                                 .stop = (int)counts[1],
+                                 .loss = NAN,
+                                 .norm = NAN,
+                                 .skipped = counts[0] == 0 };
+    if (out->skipped) {
+        r->step = step;
+        return OK;
+    }
+    start = clock_now();
+    r->s.pipe.step = step;
+    optim_zero_gradients(&r->s.optim);
+    pipeline_train(&r->s.pipe, 1 / (double)counts[0]);
+    gather_loss(r, clock_now() - start, &out->loss, &out->bubble);
+    out->loss /= (double)counts[0];
+    optim_finish_reduce(&r->s.optim);
+    out->norm = optim_gradient_norm(&r->s.optim);
+    if (!isfinite(out->loss) || !isfinite(out->norm))
+        return err_set(e, E_NUMERIC,
+                       "step %" PRId64
+                       ": loss %g, gradient norm %g: stopped before the update, the "
+                       "weights are those of step %" PRId64
+                       "; a lower learning_rate or a longer warm-up usually helps",
+                       step, out->loss, out->norm, r->step);
+    optim_update(&r->s.optim, &o, out->norm);
+    r->step = step;
+    return OK;
+}
+
+enum status run_evaluate(struct run *r, double *loss, struct err *e)
+{
+    int64_t used = min_i64(r->c->eval.batches * r->s.GB, r->validation.samples), all = 0;
+    double sum = 0;
+
+    for (int64_t first = 0; first < used; first += r->s.GB) {
+        int64_t counted, counts[2];
+        double part, bubble;
+        enum status st = load_rows(r, &r->validation, validation_sample, first, &counted, e);
+        if ((st = gather_counts(r, st, counted, counts, e)) != OK)
+            return st;
+        pipeline_evaluate(&r->s.pipe);
+        gather_loss(r, 1, &part, &bubble);
+        sum += part;
+        all += counts[0];
+    }
+    *loss = all ? sum / (double)all : NAN;
+    return OK;
+}
