@@ -7,6 +7,8 @@
 #   tap_match NAME PATTERN [FILE]    holds if grep finds PATTERN in FILE [$work/out]
 #   tap_absent NAME PATTERN [FILE]   holds if not
 #   tap_skip NAME WHY; tap_skip_all WHY
+#   tap_python MODULE...             $python has the modules, else all is skipped
+#   tap_hand_over COMMAND...         the command prints the TAP; BIN is our build folder, TEST_TMP is $work
 #   mpi N COMMAND...                 under the launcher; tap_need_mpi skips all if there is none
 #   tap_done                         the last line
 srcdir=$(cd "${srcdir:-.}" && pwd)
@@ -44,6 +46,16 @@ tap_skip() {
 tap_skip_all() {
     echo "1..0 # SKIP $1"
     exit 0
+}
+
+tap_python() {
+    python=${PYTHON:-python3}
+    "$python" -c "import $(echo "$*" | tr ' ' ,)" 2>/dev/null || tap_skip_all "no Python with $*"
+}
+
+tap_hand_over() {
+    BIN=$builddir TEST_TMP=$work PYTHONDONTWRITEBYTECODE=1 "$@"
+    exit
 }
 
 tap_exit() {

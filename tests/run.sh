@@ -2,6 +2,7 @@
 # Builds (or rebuilds) in build/ and runs all tests; the last line says how many passed and failed.
 # Meant for root on Debian 12: packages that are absent are installed. Safe to run again.
 cd "$(dirname "$0")/.." || exit 1
+. tools/setup.sh
 top=$(pwd) build=$(pwd)/build
 passed=0 failed=0 skipped=0
 
@@ -24,20 +25,9 @@ announce() {
     echo "== $1"
 }
 
-packages='autoconf automake pkg-config make gcc g++ mpich libmpich-dev libhdf5-dev hdf5-tools
-    libdnnl-dev libjansson-dev libxxhash-dev python3 python3-venv python3-numpy python3-h5py
-    ca-certificates'
-absent=
-for p in $packages; do
-    dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || absent="$absent $p"
-done
-if [ -n "$absent" ]; then
-    announce "apt-get install$absent"
-    DEBIAN_FRONTEND=noninteractive
-    export DEBIAN_FRONTEND
-    { apt-get -q update && apt-get -q -y install --no-install-recommends $absent; } \
-        >/dev/null || echo "tests/run.sh: cannot install$absent; going on without" >&2
-fi
+announce packages
+setup_packages $setup_build_packages hdf5-tools python3 python3-venv python3-numpy python3-h5py \
+    ca-certificates
 
 # For tests/interop: the safetensors library if PyPI can be reached, else those tests are skipped.
 mkdir -p "$build" || stop "cannot make $build"
@@ -52,14 +42,9 @@ if [ ! -x "$PYTHON" ] || ! "$PYTHON" -c 'import safetensors, numpy' 2>/dev/null;
 fi
 export PYTHON
 
-if [ ! -f build/Makefile ]; then
-    announce "autoreconf -fi; cd build; ../configure --enable-warnings-as-errors"
-    autoreconf -fi >build/autoreconf.log 2>&1 || { cat build/autoreconf.log; stop "autoreconf failed"; }
-    (cd build && ../configure -q --enable-warnings-as-errors) || stop "configure failed"
-fi
+announce build
+setup_build --enable-warnings-as-errors || stop "the build failed"
 cd "$build" || exit 1
-announce "make -j2"
-make -j2 >make.log 2>&1 || { tail -n 60 make.log; stop "the build failed"; }
 announce "make -j2 check"
 find . -name venv -prune -o \( -name '*.trs' -o -name '*.log' -path './tests/*' \) -exec rm -f {} +
 make -j2 -k check >check.log 2>&1
@@ -72,7 +57,7 @@ passed=$(results 'PASS\|XFAIL') failed=$(results 'FAIL\|XPASS\|ERROR') skipped=$
 if [ "$failed" -gt 0 ]; then
     for t in $(grep -l '^:global-test-result: \(FAIL\|ERROR\|XPASS\)' $(find tests -name '*.trs')); do
         announce "${t%.trs}"
-        grep -v '^PASS: \|^ok ' "${t%.trs}.log" | tail -n 120
+        grep -v '^[A-Z]*: \|^ok ' "${t%.trs}.log" | tail -n 120
     done
     grep -h '^\(FAIL\|ERROR\|XPASS\): ' check.log
 elif [ $code -ne 0 ]; then

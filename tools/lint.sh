@@ -24,11 +24,13 @@ for f in $(find $folders -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.
 done
 
 if [ -n "$LINT_COMPILE" ]; then
-    here=$(pwd) said=$(mktemp) || exit 1
-    trap 'rm -f "$said"' EXIT
+    here=$(pwd) dir=$(mktemp -d) || exit 1
+    trap 'rm -rf "$dir"' EXIT
     for h in $(find src -name '*.h' | sort); do
-        (cd "${LINT_BUILD:-.}" && $LINT_COMPILE -Werror -fsyntax-only -x c "$here/$h") 2>"$said" \
-            || { echo "$h: does not compile alone"; grep error "$said" | head -3; bad=1; }
+        echo "#include \"$here/$h\"" >"$dir/alone.c"
+        (cd "${LINT_BUILD:-.}" && $LINT_COMPILE -Werror -c -o "$dir/alone.o" "$dir/alone.c") \
+            2>"$dir/said" \
+            || { echo "$h: does not compile alone"; grep error "$dir/said" | head -3; bad=1; }
     done
 fi
 exit $bad

@@ -36,7 +36,8 @@ void *mem_take(size_t bytes) LOCAL;
 void *mem_grow(void *p, size_t old_bytes, size_t new_bytes) LOCAL;
 char *mem_copy_text(const char *s) LOCAL;
 void mem_give(void *p) LOCAL; /* NULL is fine */
+/* Bytes of this process in memory now; 0 where the system does not tell. */
+int64_t mem_resident(void) LOCAL;
 /* Calls of mem_take, mem_grow, arena_open so far: a step makes none. */
-int64_t mem_resident(void) LOCAL;   /* bytes of this process in memory now; 0 where the system does not tell */
 int64_t mem_requests(void) LOCAL;
 #endif

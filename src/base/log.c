@@ -9,24 +9,34 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char *program = "pretrain";
 static int speaks = 1;
 static int live; /* a live line is on the terminal */
 static struct file log_file = { .fd = -1 };
+static char early[16384]; /* lines for the log file before it is there; what is too much is lost */
+static size_t early_bytes;
+static int log_opened;
+
+void log_program(const char *name)
+{
+    program = name;
+}
 
 void log_speaker(int yes)
 {
     speaks = yes;
 }
 
-enum status log_open(const char *path)
+enum status log_open(const char *path, struct err *e)
 {
-    struct err e = { "" };
-    enum status st = file_close(&log_file, &e);
+    enum status st = file_close(&log_file, e);
 
     if (st == OK && path)
-        st = file_open(&log_file, path, FILE_APPEND, &e);
-    if (st != OK)
-        complain("%s", e.text);
+        st = file_open(&log_file, path, FILE_APPEND, e);
+    if (st == OK && path && !log_opened) {
+        log_opened = 1;
+        st = file_append(&log_file, early, early_bytes, e);
+    }
     return st;
 }
 
@@ -42,6 +52,10 @@ static void log_keep(const char *line, size_t n)
 {
     struct err e = { "" };
 
+    if (!log_opened && n <= sizeof early - early_bytes) {
+        memcpy(early + early_bytes, line, n);
+        early_bytes += n;
+    }
     if (log_file.fd < 0 || file_append(&log_file, line, n, &e) == OK)
         return;
     file_close(&log_file, NULL);
@@ -108,10 +122,12 @@ void warn(const char *fmt, ...)
 
 void complain(const char *fmt, ...)
 {
+    char head[64];
     va_list ap;
 
+    snprintf(head, sizeof head, "%s: ", program);
     va_start(ap, fmt);
-    log_line(stderr, "pretrain: ", fmt, ap);
+    log_line(stderr, head, fmt, ap);
     va_end(ap);
 }
 

@@ -84,7 +84,7 @@ static enum status unknown_option(const struct options *o, const char *arg, stru
     for (int i = 0; i < o->command->nrows && n < NAMES_MAX; i++)
         names[n++] = o->command->rows[i].name;
     near = arg[1] == '-' ? options_nearest(word, names, n) : NULL;
-    return err_set(e, E_INPUT, "%s: no option \"%s\"; %s%s%s", o->tool, arg,
+    return err_set(e, E_INPUT, "no option \"%s\"; %s%s%s", arg,
                    near ? "did you mean --" : "see --help", near ? near : "", near ? "?" : "");
 }
 
@@ -114,10 +114,9 @@ static enum status check_value(const struct options *o, const struct option_row 
                                const char *value, struct err *e)
 {
     if (r->use != OPTION_REPEATED && options_given(o, r->name))
-        return err_set(e, E_INPUT, "%s: --%s is given twice", o->tool, r->name);
+        return err_set(e, E_INPUT, "--%s is given twice", r->name);
     if (r->choices && !is_choice(r->choices, value))
-        return err_set(e, E_INPUT, "%s: --%s \"%s\": must be one of %s", o->tool, r->name, value,
-                       r->choices);
+        return err_set(e, E_INPUT, "--%s \"%s\": must be one of %s", r->name, value, r->choices);
     return OK;
 }
 
@@ -141,10 +140,10 @@ static enum status take_option(struct options *o, int argc, char **argv, int *i,
     if (arg[n])
         value = arg + n + is_long; /* --name=value, -xvalue */
     if (!r->value && value)
-        return err_set(e, E_INPUT, "%s: --%s takes no value (got \"%s\")", o->tool, r->name, value);
+        return err_set(e, E_INPUT, "--%s takes no value (got \"%s\")", r->name, value);
     if (r->value && !value) {
         if (*i + 1 >= argc || is_known_long(o, argv[*i + 1]))
-            return err_set(e, E_INPUT, "%s: --%s needs a value: %s", o->tool, r->name, r->value);
+            return err_set(e, E_INPUT, "--%s needs a value: %s", r->name, r->value);
         value = argv[++*i];
     }
     if ((st = check_value(o, r, value ? value : "", e)) != OK)
@@ -159,13 +158,12 @@ static enum status check_complete(const struct options *o, struct err *e)
 
     for (int i = 0; i < c->nrows; i++)
         if (c->rows[i].use == OPTION_REQUIRED && !options_given(o, c->rows[i].name))
-            return err_set(e, E_INPUT, "%s: --%s %s is missing; see %s --help", o->tool,
-                           c->rows[i].name, c->rows[i].value ? c->rows[i].value : "", o->tool);
+            return err_set(e, E_INPUT, "--%s %s is missing; see %s --help", c->rows[i].name,
+                           c->rows[i].value ? c->rows[i].value : "", o->tool);
     if (o->noperands < c->min_operands)
-        return err_set(e, E_INPUT, "%s: %s is missing; see %s --help", o->tool, c->operands,
-                       o->tool);
+        return err_set(e, E_INPUT, "%s is missing; see %s --help", c->operands, o->tool);
     if (c->max_operands >= 0 && o->noperands > c->max_operands)
-        return err_set(e, E_INPUT, "%s: \"%s\" is too much: %s%s; see %s --help", o->tool,
+        return err_set(e, E_INPUT, "\"%s\" is too much: %s%s; see %s --help",
                        o->operands[c->max_operands],
                        c->operands ? "expected only " : "no operands expected",
                        c->operands ? c->operands : "", o->tool);
@@ -278,8 +276,8 @@ enum status options_i64(const struct options *o, const char *name, int64_t lo, i
     errno = 0;
     x = strtoll(text, &end, 10);
     if (end == text || *end || errno || x < lo || x > hi)
-        return err_set(e, E_INPUT, "%s: --%s \"%s\": must be a whole number from %lld to %lld",
-                       o->tool, name, text, (long long)lo, (long long)hi);
+        return err_set(e, E_INPUT, "--%s \"%s\": must be a whole number from %lld to %lld", name,
+                       text, (long long)lo, (long long)hi);
     *v = x;
     return OK;
 }
@@ -295,8 +293,8 @@ enum status options_f64(const struct options *o, const char *name, double lo, do
         return OK;
     x = strtod(text, &end);
     if (end == text || *end || !(x >= lo && x <= hi))
-        return err_set(e, E_INPUT, "%s: --%s \"%s\": must be a number from %g to %g", o->tool, name,
-                       text, lo, hi);
+        return err_set(e, E_INPUT, "--%s \"%s\": must be a number from %g to %g", name, text, lo,
+                       hi);
     *v = x;
     return OK;
 }
@@ -332,8 +330,8 @@ enum status options_bytes(const struct options *o, const char *name, int64_t *v,
             *v = (int64_t)(x * units[i].bytes);
             return OK;
         }
-    return err_set(e, E_INPUT, "%s: --%s \"%s\": must be a size such as 500MB, 5GB or 2GiB",
-                   o->tool, name, text);
+    return err_set(e, E_INPUT, "--%s \"%s\": must be a size such as 500MB, 5GB or 2GiB", name,
+                   text);
 }
 
 /* ---- help and the tool's main ---- */
@@ -414,7 +412,7 @@ static int unknown_command(const struct program *p, const char *word)
     for (; n < p->ncommands && n < COUNT_OF(names); n++)
         names[n] = p->commands[n].name;
     near = options_nearest(word, names, n);
-    complain("%s: no command \"%s\"; %s%s%s", p->name, word, near ? "did you mean " : "see --help",
+    complain("no command \"%s\"; %s%s%s", word, near ? "did you mean " : "see --help",
              near ? near : "", near ? "?" : "");
     return E_INPUT;
 }
@@ -424,6 +422,7 @@ int program_main(const struct program *p, int argc, char **argv)
     const struct command *c = find_command(p, "");
     char tool[128];
 
+    log_program(p->name);
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
         printf("%s\n", p->version);
         return OK;
@@ -435,7 +434,7 @@ int program_main(const struct program *p, int argc, char **argv)
         return OK;
     }
     if (argc < 2) {
-        complain("%s: a command is missing; see %s --help", p->name, p->name);
+        complain("a command is missing; see %s --help", p->name);
         return E_INPUT;
     }
     if (!(c = find_command(p, argv[1])))

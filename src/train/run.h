@@ -57,7 +57,7 @@ enum status directory_open(struct run *r, struct err *e) COLL(world);
 void directory_mark(const struct run *r, const char *name, const char *fmt, ...) LOCAL
     __attribute__((format(printf, 3, 4)));
 /* ---- watch.c: requests to stop ---- */
-void watch_start(void) LOCAL; /* SIGINT, SIGTERM, SIGUSR1 */
+void watch_start(void) LOCAL; /* SIGINT, SIGTERM, SIGUSR1; SIGPIPE is ignored */
 int watch_stop_asked(const char *directory, int rank)
     LOCAL; /* a signal here, or a file STOP in directory (rank 0 looks) */
 #endif

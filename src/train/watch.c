@@ -23,6 +23,7 @@ void watch_start(void)
     a.sa_flags = SA_RESTART;
     for (int i = 0; i < COUNT_OF(signals); i++)
         sigaction(signals[i], &a, NULL);
+    signal(SIGPIPE, SIG_IGN); /* whoever reads our output may go: the run goes on */
 }
 
 int watch_stop_asked(const char *directory, int rank)

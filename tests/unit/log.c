@@ -51,7 +51,7 @@ static void speak(const char *log, const char *out)
         return;
     dup2(STDOUT_FILENO, STDERR_FILENO);
     say("before");
-    log_open(log);
+    log_open(log, NULL);
     say("%d said", 1);
     say_live("never in a file");
     warn("careful");
@@ -60,12 +60,12 @@ static void speak(const char *log, const char *out)
     log_speaker(0);
     say("silent");
     log_speaker(1);
-    log_open(NULL);
+    log_open(NULL, NULL);
     say("after");
-    log_open("/dev/full");
+    log_open("/dev/full", NULL);
     say("lost");
     say("lost");
-    log_open(NULL);
+    log_open(NULL, NULL);
     fflush(stdout);
     dup2(keep_out, STDOUT_FILENO);
     dup2(keep_err, STDERR_FILENO);
@@ -73,7 +73,7 @@ static void speak(const char *log, const char *out)
 
 int main(void)
 {
-    static const char head[] = "1 said\nwarning: careful\npretrain: wrong\nzzz";
+    static const char head[] = "before\n1 said\nwarning: careful\npretrain: wrong\nzzz";
     char root[] = "/tmp/pretrain-log.XXXXXX", log[64], out[64], *text, *lost;
     struct err e = { "" };
     size_t n;
@@ -86,7 +86,7 @@ int main(void)
     test_numbers();
     speak(log, out);
     tap_ok(file_read_text(log, 1 << 20, &text, &n, &e) == OK && strstr(text, head) == text,
-           "the log file has all that was said while it was open");
+           "the log file has all that was said before and while it was open");
     tap_ok(n == sizeof head - 4 + 5000, "a long line is whole");
     mem_give(text);
     tap_ok(file_read_text(out, 1 << 20, &text, &n, &e) == OK && strstr(text, "before\n1 said\n"),
