@@ -231,6 +231,7 @@ void param_init_values(const struct dims *d, const struct param *p, uint64_t see
         return;
     }
     BUG_IF(what->nd != 2);
+#pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < n; i++) {
         int64_t row = what->off[0] + i / width, col = what->off[1] + i % width;
         out[i] = std * rng_normal(seed, key, (uint64_t)(row * p->global[1] + col));

@@ -1,0 +1,148 @@
+/* The compute seam: one slot per operation. Every operation is queued and returns nothing; what the
+ * host needs to know is fetched once per step with `download`. Row-major. Symbols: doc/shapes.md.
+ * T here is the number of token rows that the call covers. An operand carries its element type:
+ * F32 or F64 for all operands of one call alike (float64 runs: everything is F64) unless a slot
+ * says otherwise; BF16/F16 activations and weights come with mixed precision: then statistics
+ * (rstd, lse, loss) and gradients of weights stay F32.
+ *
+ * Leading dimensions (ld*) are elements between rows. Operands do not overlap unless a slot says
+ * "in place". Weight gradients accumulate (+=) into the gradient's type, rows t = 0.. in ascending
+ * order or in a fixed order that depends only on shapes and the number of threads. No result
+ * depends on a dynamic schedule. Statistics (sums over D, softmax) are accumulated in at least F32;
+ * `reference` accumulates every F32 sum in double. */
+#ifndef COMPUTE_OPS_H
+#define COMPUTE_OPS_H
+#include "base/arena.h"
+#include "base/err.h"
+#include "compute/operand.h"
+
+struct ops {
+    const char *name; /* "reference", "cpu", "cuda" */
+
+    /* ---- queue and memory ---- */
+    enum status (*queue_create)(struct queue **q, int threads, struct err *e);
+    void (*queue_free)(struct queue *q);
+    void (*sync)(struct queue *q); /* host waits for all queued work */
+    /* upload: src may be reused after return; download: dst is valid after sync */
+    void (*upload)(struct queue *q, dptr dst, const void *src, size_t bytes);
+    void (*download)(struct queue *q, void *dst, dptr src, size_t bytes);
+    void (*copy)(struct queue *q, dptr dst, dptr src, size_t bytes);
+    void (*zero)(struct queue *q, dptr dst, size_t bytes);
+    void (*convert)(struct queue *q, struct operand dst, struct operand src, int64_t n);
+    /* y = a + b; y may be a or b */
+    void (*add)(struct queue *q, struct operand y, struct operand a, struct operand b, int64_t n);
+
+    /* ---- products; W [N, K] as stored, Hugging Face's [out, in] ---- */
+    /* y[T,N] = x[T,K] W^T  (+ y if add) */
+    void (*linear)(struct queue *q, struct operand y, int64_t ldy, struct operand x, int64_t ldx,
+                   struct operand w, int64_t T, int64_t N, int64_t K, int add);
+    /* dx[T,K] = dy[T,N] W  (+ dx if add) */
+    void (*linear_grad_input)(struct queue *q, struct operand dx, int64_t ldx, struct operand dy,
+                              int64_t ldy, struct operand w, int64_t T, int64_t N, int64_t K,
+                              int add);
+    /* dw[N,K] += dy^T x */
+    void (*linear_grad_weight)(struct queue *q, struct operand dw, struct operand dy, int64_t ldy,
+                               struct operand x, int64_t ldx, int64_t T, int64_t N, int64_t K);
+    /* y += b, in place; db += column sums of dy */
+    void (*bias)(struct queue *q, struct operand y, int64_t ldy, struct operand b, int64_t T,
+                 int64_t N);
+    void (*bias_grad)(struct queue *q, struct operand db, struct operand dy, int64_t ldy, int64_t T,
+                      int64_t N);
+
+    /* ---- embedding, vocabulary-parallel: this rank holds rows first .. first+rows-1 ---- */
+    /* x[T,D] = w[id-first] or 0 when the id is not here */
+    void (*embed)(struct queue *q, struct operand x, struct operand w, dptr ids, int64_t first,
+                  int64_t rows, int64_t T, int64_t D);
+    /* dw[id-first] += dx[t], t ascending per row, no atomics */
+    void (*embed_grad)(struct queue *q, struct operand dw, struct operand dx, dptr ids,
+                       int64_t first, int64_t rows, int64_t T, int64_t D);
+
+    /* ---- RMSNorm (Zhang & Sennrich 2019) over `heads` runs of K elements per row ----
+     * y = x * rstd * w, rstd = 1/sqrt(mean(x^2) + eps). Block norms: heads 1, K = D. q/k norm:
+     * heads of K inside a row of stride ld. rstd [T, heads], F32 (F64 if x is). If r is given
+     * (heads 1): x_out = x + r first (x_out may be x or r), then that is normed; else y may be x */
+    void (*rmsnorm)(struct queue *q, struct operand y, int64_t ldy, struct operand rstd,
+                    struct operand x_out, struct operand x, int64_t ldx, struct operand r,
+                    struct operand w, int64_t T, int heads, int64_t K, double eps);
+    /* dx = (res +) rstd * (w dy - xhat mean(w dy xhat)), xhat = x rstd; dx may be dy or res; res
+     * (row stride lddx) may be NONE */
+    void (*rmsnorm_grad_input)(struct queue *q, struct operand dx, int64_t lddx, struct operand res,
+                               struct operand dy, int64_t lddy, struct operand x, int64_t ldx,
+                               struct operand rstd, struct operand w, int64_t T, int heads,
+                               int64_t K);
+    /* dw[K] += sum over rows and heads of dy * x * rstd */
+    void (*rmsnorm_grad_weight)(struct queue *q, struct operand dw, struct operand dy, int64_t lddy,
+                                struct operand x, int64_t ldx, struct operand rstd, int64_t T,
+                                int heads, int64_t K);
+
+    /* ---- RoPE (Su et al. 2021), halves (i, i + K/2), in place on the first `heads` of a row ----
+     * table [positions, K]: K/2 cosines, then K/2 sines, in x's type. sign +1: rotate, -1: the
+     * inverse (gradient). position int32 [T] */
+    void (*rope)(struct queue *q, struct operand x, int64_t ld, struct operand table, dptr position,
+                 int64_t T, int heads, int64_t K, int sign);
+
+    /* ---- attention: query i sees key j of its sequence: qstart[i] <= kplace[j] <= qplace[i] ----
+     * o [B Tq, ldo], lse [H, B Tq] (natural log of the sum of exp(scores), F32 or F64). A query
+     * that sees no key: o = 0, lse = -inf. merge: o and lse hold a partial result over other keys,
+     * already normalised; combine with it. scratch: attention_scratch bytes */
+    void (*attention)(struct queue *q, struct operand o, struct operand lse, struct operand qq,
+                      struct operand k, struct operand v, dptr qplace, dptr qstart, dptr kplace,
+                      const struct attention_shape *s, int merge, dptr scratch);
+    /* delta [H, B Tq] = sum over K of o * do, in lse's type */
+    void (*attention_delta)(struct queue *q, struct operand delta, struct operand o,
+                            struct operand dout, const struct attention_shape *s);
+    /* dq, dk, dv (strides as q, k, v) = gradient through these keys, or += if add */
+    void (*attention_grad)(struct queue *q, struct operand dq, struct operand dk, struct operand dv,
+                           struct operand dout, struct operand qq, struct operand k,
+                           struct operand v, struct operand lse, struct operand delta, dptr qplace,
+                           dptr qstart, dptr kplace, const struct attention_shape *s, int add,
+                           dptr scratch);
+    size_t (*attention_scratch)(const struct attention_shape *s, enum dtype t, int threads);
+
+    /* ---- SwiGLU (Shazeer 2020): gu [T, 2F] = gate | up; h [T, F] = silu(gate) * up ---- */
+    void (*swiglu)(struct queue *q, struct operand h, struct operand gu, int64_t T, int64_t F);
+    /* dgu may be gu */
+    void (*swiglu_grad)(struct queue *q, struct operand dgu, struct operand dh, struct operand gu,
+                        int64_t T, int64_t F);
+
+    /* ---- vocabulary-parallel cross-entropy ----
+     * logits [T, rows] of vocabulary rows first .. first+rows-1; only the first `real` of them
+     * exist (the rest is padding and is never looked at). labels int32 [T], -1: not counted */
+    /* stats [T, 3] = max, sum exp(logit - max), the label's logit (0 when it is not here);
+     * real = 0: -inf, 0, 0 */
+    void (*softmax_stats)(struct queue *q, struct operand stats, struct operand logits, dptr labels,
+                          int64_t T, int64_t rows, int64_t first, int64_t real);
+    /* all [parts][T][3], combined in part order: lse [T]; loss (F64 scalar) += sum over counted
+     * rows of lse - label's logit, t ascending; token_loss [T] (may be NONE): each, or 0 */
+    void (*softmax_loss)(struct queue *q, dptr loss, struct operand lse, struct operand token_loss,
+                         struct operand all, int parts, dptr labels, int64_t T);
+    /* logits = (exp(logit - lse) - [label]) * scale, in place; 0 in padding and uncounted rows */
+    void (*softmax_grad)(struct queue *q, struct operand logits, struct operand lse, dptr labels,
+                         double scale, int64_t T, int64_t rows, int64_t first, int64_t real);
+
+    /* ---- optimiser: flat runs; masters, moments and gradients of one type ----
+     * sums[i] (F64) = sum of squares, in double, of run i: n[i] elements at at[i] of g; at and n
+     * are host arrays of `runs` */
+    void (*square_sums)(struct queue *q, dptr sums, struct operand g, const int64_t *at,
+                        const int64_t *n, int64_t runs);
+    /* AdamW (Loshchilov & Hutter 2019): g' = g * *clip (clip: F64 scalar on the device);
+     * m = b1 m + (1-b1) g'; v = b2 v + (1-b2) g'^2;
+     * w = w (1 - lr decay) - lr (m/c1) / (sqrt(v/c2) + eps) */
+    void (*adamw)(struct queue *q, struct operand w, struct operand m, struct operand v,
+                  struct operand g, dptr clip, const struct adamw_step *s, int64_t n);
+    /* *clip = max_norm > 0 ? min(1, max_norm / (*norm + 1e-6)) : 1; norm, clip F64 scalars */
+    void (*clip_factor)(struct queue *q, dptr clip, dptr norm, double max_norm);
+
+    /* the peak of this rank's threads, measured for about `seconds`: FLOP/s */
+    double (*measure_peak)(struct queue *q, enum dtype t, double seconds);
+};
+
+/* The table of a backend with its holes filled from the reference (CPU). isa: "auto", "avx512",
+ * "avx2", "baseline". E_RESOURCE if the machine lacks it, with the cure. t: the run's dtype
+ * (float64 runs on the reference only: E_INPUT). */
+enum status ops_choose(const struct ops **ops, const char *backend, const char *isa, enum dtype t,
+                       struct err *e) LOCAL;
+const char *ops_describe(void) LOCAL; /* of the chosen: "oneDNN 2.6.3 (avx512)" */
+extern const struct ops ops_ref;      /* plain loops: the oracle. Complete */
+extern const struct ops ops_cpu;      /* fast; a NULL slot is taken from ops_ref */
+#endif
