@@ -83,9 +83,10 @@ def main():
     if not os.path.exists(os.path.join(args.folder, "ot.bzs")):
         sys.exit(f"{args.folder}: no text there; install it with: apt-get install {PACKAGE}")
     try:
+        os.makedirs(os.path.dirname(args.output) or ".", exist_ok=True)
         count, size = write(args.output, args.folder)
     except OSError as e:
-        sys.exit(str(e))
+        sys.exit(f"{args.output}: {e}")
     if count == 0:
         sys.exit(f"{args.folder}: no chapters found; is it the text of {PACKAGE}?")
     print(f"{args.output}: {count:,} chapters, {size:,} bytes of text: the World English Bible (public domain) of {PACKAGE}")

@@ -254,7 +254,8 @@ static enum status judge_memory(const struct plan *p, const struct plan_request 
     return err_set(
         e, E_RESOURCE,
         "%d ranks on a node need %.2f GiB (%.1f MiB each: weights %.1f, gradients %.1f, optimiser "
-        "%.1f, activations %.1f, scratch %.1f), run.memory_limit is %.4g GiB",
+        "%.1f, activations %.1f, scratch %.1f), run.memory_limit is %.4g GiB: use more nodes, a "
+        "larger tp or pp, or a smaller micro_batch_size",
         here, need, m->total, m->weights, m->gradients, m->optimiser, m->activations, m->scratch,
         limit);
 }
@@ -280,7 +281,9 @@ static void say_row(const struct setup *s, int rank, const struct memory *m)
         const struct stage *st = &s->pipe.stage[c];
         put(&layers, "%s%s", c ? ", " : "", st->embedding ? "embedding " : "");
         if (st->layers > 0)
-            put(&layers, "%d-%d", st->first_layer, st->first_layer + st->layers - 1);
+            put(&layers, "%d", st->first_layer);
+        if (st->layers > 1)
+            put(&layers, "-%d", st->first_layer + st->layers - 1);
         put(&layers, "%s", st->head ? " head" : "");
     }
     for (int b = 0; b < s->params.nbuckets; b++)
@@ -333,9 +336,10 @@ static enum status say_table(struct plan *p, const struct setup *s0, const struc
     struct schedule_report r = setup_simulate(s0);
     enum status st = OK;
 
-    say("%5s  %-24s %14s %9s %9s %9s %11s %8s %9s  slots (activations + gradients + stashes)",
-        "stage", "layers", "parameters", "weights", "gradients", "optimiser", "activations",
-        "scratch", "MiB");
+    say("one rank of each stage, memory in MiB; slots: micro-batches that it holds at a time, as "
+        "activations + gradients + stashes");
+    say("%5s  %-24s %14s %9s %9s %9s %11s %8s %9s  slots", "stage", "layers", "parameters",
+        "weights", "gradients", "optimiser", "activations", "scratch", "total");
     for (int i = 0; i < p->g.pp && st == OK; i++) {
         struct setup s;
         if ((st = setup_of_stage(&s, p->c, &p->g, p->ops, p->threads, i, e)) == OK) {
@@ -348,6 +352,9 @@ static enum status say_table(struct plan *p, const struct setup *s0, const struc
         100 * r.bubble);
     if (p->g.pp <= 8 && s0->mbs * s0->train.chunks <= 16) {
         char *lists = schedule_print(&s0->train, -1, -1);
+        say("F forward, B backward (or its halves I, W), s send, r receive, m move, each of a "
+            "micro-batch%s; R: gradients of a chunk are complete",
+            s0->train.chunks > 1 ? ".chunk" : "");
         say("%s", lists);
         mem_give(lists);
     }
