@@ -1,6 +1,7 @@
 #include "base/err.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/trace.h"
 
 #include <stdarg.h>
@@ -10,7 +11,8 @@
 #include <unistd.h>
 
 static die_hook *hook_fn;
-static int hook_rank = -1; /* -1: a tool, or too early to know */
+static char mark_path[4096]; /* written by die() */
+static int hook_rank = -1;   /* -1: a tool, or too early to know */
 
 enum status err_set(struct err *e, enum status st, const char *fmt, ...)
 {
@@ -52,10 +54,15 @@ void die_set_hook(die_hook *hook, int rank)
     hook_rank = rank;
 }
 
-/* One write, so that lines of several ranks do not mix. */
-static void die_say(const char *fmt, va_list ap)
+void die_set_mark(const char *path)
 {
-    char line[4096];
+    snprintf(mark_path, sizeof mark_path, "%s", path ? path : "");
+}
+
+/* One write, so that lines of several ranks do not mix. */
+static void die_say(enum status code, const char *fmt, va_list ap)
+{
+    char line[4096], mark[4200];
     size_t n = sizeof line - 1;
     int len = hook_rank < 0 ? snprintf(line, n, "pretrain: ")
                             : snprintf(line, n, "pretrain: rank %d: ", hook_rank);
@@ -64,7 +71,11 @@ static void die_say(const char *fmt, va_list ap)
     n = strlen(line);
     line[n++] = '\n';
     if (write(STDERR_FILENO, line, n) < 0)
-        return; /* nobody is left to tell */
+        n = 0; /* nobody is left to tell */
+    if (mark_path[0]) {
+        int m = snprintf(mark, sizeof mark, "code %d\n%.*s", (int)code, (int)n, line);
+        file_write_whole(mark_path, mark, (size_t)m, NULL);
+    }
 }
 
 void die(enum status code, const char *fmt, ...)
@@ -75,7 +86,7 @@ void die(enum status code, const char *fmt, ...)
     while (atomic_flag_test_and_set(&dying))
         clock_sleep(1); /* another thread ends the process */
     va_start(ap, fmt);
-    die_say(fmt, ap);
+    die_say(code, fmt, ap);
     va_end(ap);
     trace_print(16);
     if (hook_fn)

@@ -20,6 +20,9 @@ _Noreturn void die(enum status code, const char *fmt, ...) LOCAL
     __attribute__((format(printf, 2, 3)));
 typedef void die_hook(int code);
 void die_set_hook(die_hook *hook, int rank) LOCAL; /* hook ends all ranks; rank is printed */
+/* From now on die() also writes its code and line to this file (a run's RUN_FAILED); NULL: no more.
+ */
+void die_set_mark(const char *path) LOCAL;
 #define BUG_IF(cond)                                                              \
     do {                                                                          \
         if (cond)                                                                 \

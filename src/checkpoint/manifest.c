@@ -103,7 +103,7 @@ char *manifest_write(const struct checkpoint *c, const struct manifest_texts *x)
     struct json_text t = { 0 };
     struct hash_text h;
 
-    json_text_add(&t, "{\n\"format\": \"pretrain checkpoint\",\n\"version\": %d,\n",
+    json_text_add(&t, "{\n\"format\": \"" CHECKPOINT_FORMAT "\",\n\"version\": %d,\n",
                   MANIFEST_VERSION);
     json_text_add(&t, "\"step\": %lld,\n\"samples\": %lld,\n\"tokens\": %lld,\n\"adam_t\": %lld,\n",
                   (long long)s->step, (long long)s->samples, (long long)s->tokens,
@@ -346,7 +346,7 @@ static void get_all(struct reader *r, const json_t *root, struct manifest_texts 
     struct checkpoint_scalars *s = &c->scalars;
     const int64_t most = INT64_C(1) << 62;
 
-    if (strcmp(get_text(r, root, "format", 64), "pretrain checkpoint"))
+    if (strcmp(get_text(r, root, "format", 64), CHECKPOINT_FORMAT))
         wrong(r, "format");
     get_int(r, root, "version", MANIFEST_VERSION, MANIFEST_VERSION);
     get_int(r, root, "block_bytes", MANIFEST_BLOCK, MANIFEST_BLOCK);

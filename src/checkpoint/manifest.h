@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "checkpoint/checkpoint.h"
 
+#define CHECKPOINT_FORMAT "pretrain checkpoint" /* in the manifest and on every file's root */
 enum { MANIFEST_BLOCK = 4 << 20, MANIFEST_VERSION = 1 };
 
 struct checkpoint_file {

@@ -135,6 +135,8 @@ static enum status add_root(struct h5 *f, const struct save *v, struct err *e)
     if (st == OK)
         st = h5_set_text(f, "/", "data_hash", v->x->data_hash ? v->x->data_hash : "", e);
     if (st == OK)
+        st = h5_set_text(f, "/", "format", CHECKPOINT_FORMAT, e);
+    if (st == OK)
         st = h5_set_text(f, "/", "rope_layout", "half", e);
     return st;
 }

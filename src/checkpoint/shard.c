@@ -98,6 +98,8 @@ static enum status make_skeleton(struct shard *s, const char *path,
     if (st == OK)
         st = h5_create(&f, path, 4096, 0, e);
     if (st == OK)
+        st = h5_set_text(f, "/", "format", CHECKPOINT_FORMAT, e);
+    if (st == OK)
         st = h5_set_i64(f, "/", "step", &scalars->step, 1, e);
     if (st == OK)
         st = h5_set_i64(f, "/", "rank", &number, 1, e);

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -299,7 +300,8 @@ char *config_markdown_text(void)
     for (int g = 0; g < config_table.ngroups; g++) {
         const struct table_group *group = &config_table.groups[g];
 
-        text_put(&out, "\n## &%s\n\n%c%s.\n", group->name, group->help[0] - 32, group->help + 1);
+        text_put(&out, "\n## &%s\n\n%c%s.\n", group->name, toupper((unsigned char)group->help[0]),
+                 group->help + 1);
         if (group->later) {
             text_put(&out, "Not in this build.\n");
             continue;

@@ -29,7 +29,7 @@ enum status grid_sizes(int ranks, int tp, int cp, int pp, int *dp, struct err *e
         return OK;
     if (*dp > 0)
         return err_set(e, E_INPUT,
-                       "dp %d x tp %d x cp %d x pp %d = %" PRId64 " ranks, but mpirun started %d: "
+                       "dp %d x tp %d x cp %d x pp %d = %" PRId64 " ranks, but there are %d: "
                        "use -np %" PRId64 ", or dp = 0 with a multiple of %" PRId64 " ranks",
                        *dp, tp, cp, pp, all, ranks, all, copy);
     low = ranks / copy * copy;
@@ -42,7 +42,7 @@ enum status grid_sizes(int ranks, int tp, int cp, int pp, int *dp, struct err *e
     return err_set(e, E_INPUT,
                    "tp %d x cp %d x pp %d = %" PRId64
                    " ranks for one copy of the model, which do not "
-                   "divide the %d that mpirun started: use -np %" PRId64 " (dp %" PRId64
+                   "divide the %d ranks that there are: use -np %" PRId64 " (dp %" PRId64
                    ") or -np %" PRId64 " (dp %" PRId64 ")",
                    tp, cp, pp, copy, ranks, low, low / copy, low + copy, low / copy + 1);
 }

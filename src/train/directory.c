@@ -85,5 +85,7 @@ enum status directory_open(struct run *r, struct err *e)
         st = open_files(r, e);
     st = agree(r->g.world, st, e);
     comm_bytes_from(r->g.world, &r->attempt, sizeof r->attempt, 0);
+    if (st == OK)
+        die_set_mark(in_directory(r, "RUN_FAILED").text);
     return st;
 }

@@ -152,7 +152,9 @@ static void say_end(struct run *r, enum status st, const struct err *e)
                 (double)(mem_resident() - r->resident) / 1048576.0,
                 (double)setup_bytes(&r->s) / 1048576.0);
         directory_mark(r, "RUN_COMPLETE", "step %" PRId64 "\n", r->step);
-        if (r->saved >= 0)
+        if (r->saved < 0)
+            say("done: step %" PRId64 ", no checkpoint written", r->step);
+        else
             say("done: step %" PRId64 "; newest checkpoint %s/step_%08" PRId64, r->step, dir,
                 r->saved);
         return;
@@ -179,6 +181,7 @@ enum status train_main(struct comm *world, const struct run_request *q)
             plan_print_screen(r);
         st = loop(r, e);
         say_end(r, st, e);
+        die_set_mark(NULL);
         metrics_close(&r->metrics, NULL);
         log_open(NULL, NULL);
     }
