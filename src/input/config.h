@@ -36,7 +36,7 @@ enum config_isa { ISA_AUTO, ISA_AVX512, ISA_AVX2, ISA_BASELINE };
 /* struct config { struct { char name[CONFIG_TEXT]; ... } run; struct {...} train; parallel; model;
  * data; optim; checkpoint; eval; log; debug; unsigned char given[CONFIG_KEYS]; ... };
  * members are c->GROUP.KEY, ids are KEY_GROUP_NAME. */
-#include "input/config_struct.h"    /* expands keys.def */
+#include "input/config_struct.inc"    /* expands keys.def */
 
 /* Read, check types and ranges, apply --set overrides ("group.key=value", in order), then the
  * rules. Every complaint is collected: e->text holds them all (file:line:column, line, caret),

@@ -96,7 +96,7 @@ static const struct {
     { 8, 2, 1, 2, 0, 2, OK, "" },
     { 1, 1, 1, 1, 0, 1, OK, "" },
     { 6, 2, 1, 2, 2, 2, E_INPUT,
-      "dp 2 x tp 2 x cp 1 x pp 2 = 8 ranks, but mpirun started 6: "
+      "dp 2 x tp 2 x cp 1 x pp 2 = 8 ranks, but there are 6: "
       "use -np 8, or dp = 0 with a multiple of 4 ranks" },
     { 6, 2, 1, 2, 0, 0, E_INPUT, "use -np 4 (dp 1) or -np 8 (dp 2)" },
     { 3, 2, 1, 2, 0, 0, E_INPUT, "mpirun started 3: use -np 4" },
