@@ -78,6 +78,12 @@ static void gather_loss(struct run *r, double seconds, double *loss, double *bub
     *bubble = x[1] / r->g.ranks;
 }
 
+/* Else some are printed as -nan. */
+static double unsigned_nan(double x)
+{
+    return isnan(x) ? NAN : x;
+}
+
 enum status run_step(struct run *r, struct step_result *out, struct err *e)
 {
     int64_t counts[2] = { 0 }, counted, step = r->step + 1;
@@ -116,7 +122,7 @@ enum status run_step(struct run *r, struct step_result *out, struct err *e)
                        ": loss %g, gradient norm %g: stopped before the update, the "
                        "weights are those of step %" PRId64
                        "; a lower learning_rate or a longer warm-up usually helps",
-                       step, out->loss, out->norm, r->step);
+                       step, unsigned_nan(out->loss), unsigned_nan(out->norm), r->step);
     optim_update(&r->s.optim, &o, out->norm);
     r->step = step;
     return OK;

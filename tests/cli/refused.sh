@@ -1,0 +1,5 @@
+# Runs that cannot be: see refused.py
+. "${srcdir:-.}/tests/lib.sh"
+tap_need_mpi
+tap_python numpy h5py
+tap_hand_over "$python" "$srcdir/tests/cli/refused.py"

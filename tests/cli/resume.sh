@@ -1,0 +1,5 @@
+# Going on with a run: see resume.py
+. "${srcdir:-.}/tests/lib.sh"
+tap_need_mpi
+tap_python numpy h5py
+tap_hand_over "$python" "$srcdir/tests/cli/resume.py"
