@@ -252,13 +252,15 @@ static void place_rows(struct run *r)
                                    mem_take(bytes), mem_take(bytes) };
 }
 
-/* Ranks that share a core take turns: each reaches the core's peak, together they reach it once. */
+/* What all cores of the nodes reach together: where ranks share cores, as many as there are cores
+ * measure and the others sleep in the sum. */
 static void measure_peak(struct run *r)
 {
-    double share = (double)r->g.cores / ((double)r->g.node_ranks * r->s.threads);
+    int64_t busy = max_i64(1, r->g.cores / r->s.threads);
 
     comm_barrier(r->g.world);
-    r->peak = r->ops->measure_peak(r->q, r->s.t, 0.1) * (share < 1 ? share : 1);
+    if (r->g.node_rank < busy)
+        r->peak = r->ops->measure_peak(r->q, r->s.t, 0.1);
     comm_sum_f64(r->g.world, &r->peak, 1);
 }
 
