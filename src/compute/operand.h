@@ -1,6 +1,7 @@
 /* What operations take: typed memory, the shape of an attention call, constants of an update. */
 #ifndef COMPUTE_OPERAND_H
 #define COMPUTE_OPERAND_H
+#include "base/arena.h"
 #include "base/dtype.h"
 
 struct operand {
@@ -11,6 +12,12 @@ struct operand {
 static inline struct operand operand_at(struct operand o, int64_t elements)
 {
     return (struct operand){ dptr_at(o.p, elements * (int64_t)dtype_size(o.t)), o.t };
+}
+
+/* n elements of an arena. */
+static inline struct operand operand_take(struct arena *a, int64_t n, enum dtype t)
+{
+    return (struct operand){ arena_take(a, (size_t)n * dtype_size(t)), t };
 }
 
 /* Where each token stands: all int32 [T]. place: index in its sequence (ascending and consecutive

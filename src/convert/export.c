@@ -58,12 +58,6 @@ enum status export_stream(struct export *x, enum checkpoint_kind kind, const str
 
 static struct hf_config hf_of(const struct config *c, const struct dims *d, int64_t eod)
 {
-    static const char *const types[] = {
-        [MODEL_LLAMA] = "llama", [MODEL_QWEN2] = "qwen2", [MODEL_QWEN3] = "qwen3"
-    };
-    static const char *const ropes[] = {
-        [ROPE_NONE] = "none", [ROPE_LINEAR] = "linear", [ROPE_LLAMA3] = "llama3"
-    };
     int64_t positions = c->model.max_position_embeddings;
     struct hf_config h = {
         .vocab_size = d->V,
@@ -86,8 +80,10 @@ static struct hf_config hf_of(const struct config *c, const struct dims *d, int6
         .eos_token_id = eod,
     };
 
-    snprintf(h.model_type, sizeof h.model_type, "%s", types[c->model.model_type]);
-    snprintf(h.rope_type, sizeof h.rope_type, "%s", ropes[c->model.rope_scaling_type]);
+    snprintf(h.model_type, sizeof h.model_type, "%s",
+             config_word(KEY_model_model_type, c->model.model_type).s);
+    snprintf(h.rope_type, sizeof h.rope_type, "%s",
+             config_word(KEY_model_rope_scaling_type, c->model.rope_scaling_type).s);
     return h;
 }
 

@@ -207,3 +207,26 @@ enum status config_read(struct config *c, const char *path, char *const *sets, i
     mem_give(text);
     return st;
 }
+
+struct config_word config_word(enum config_key key, int value)
+{
+    struct config_word w = { "" };
+    char buf[CONFIG_DECK];
+    int absent;
+
+    if (table_choice(&config_table.keys[key], value, &absent, buf))
+        snprintf(w.s, sizeof w.s, "%.15s", buf);
+    return w;
+}
+
+int config_choice(enum config_key key, const char *word)
+{
+    const char *s;
+    char buf[CONFIG_DECK];
+    int absent;
+
+    for (int i = 0; (s = table_choice(&config_table.keys[key], i, &absent, buf)); i++)
+        if (strcmp(s, word) == 0)
+            return absent ? -1 : i;
+    return -1;
+}

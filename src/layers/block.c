@@ -1,43 +1,38 @@
 #include "layers/block.h"
 
-static struct operand take(struct arena *a, int64_t n, enum dtype t)
-{
-    return (struct operand){ arena_take(a, (size_t)n * dtype_size(t)), t };
-}
-
 void block_acts_place(struct block_acts *a, struct arena *step, const struct env *e)
 {
     const struct dims *d = &e->d;
 
-    a->n1 = take(step, e->Ts * d->D, e->t);
-    a->rstd1 = take(step, e->Ts, e->stat);
+    a->n1 = operand_take(step, e->Ts * d->D, e->t);
+    a->rstd1 = operand_take(step, e->Ts, e->stat);
     if (d->qknorm) {
-        a->raw = take(step, e->T * d->qkv, e->t);
-        a->rstd_q = take(step, e->T * d->Hl, e->stat);
-        a->rstd_k = take(step, e->T * d->Gl, e->stat);
+        a->raw = operand_take(step, e->T * d->qkv, e->t);
+        a->rstd_q = operand_take(step, e->T * d->Hl, e->stat);
+        a->rstd_k = operand_take(step, e->T * d->Gl, e->stat);
     }
-    a->qkv = take(step, e->T * d->qkv, e->t);
-    a->o = take(step, e->T * e->att.ldo, e->t);
-    a->lse = take(step, e->T * d->Hl, e->stat);
-    a->x2 = take(step, e->Ts * d->D, e->t);
-    a->n2 = take(step, e->Ts * d->D, e->t);
-    a->rstd2 = take(step, e->Ts, e->stat);
-    a->gu = take(step, e->T * 2 * d->Fl, e->t);
-    a->h = take(step, e->T * d->Fl, e->t);
+    a->qkv = operand_take(step, e->T * d->qkv, e->t);
+    a->o = operand_take(step, e->T * e->att.ldo, e->t);
+    a->lse = operand_take(step, e->T * d->Hl, e->stat);
+    a->x2 = operand_take(step, e->Ts * d->D, e->t);
+    a->n2 = operand_take(step, e->Ts * d->D, e->t);
+    a->rstd2 = operand_take(step, e->Ts, e->stat);
+    a->gu = operand_take(step, e->T * 2 * d->Fl, e->t);
+    a->h = operand_take(step, e->T * d->Fl, e->t);
 }
 
 void block_stash_place(struct block_stash *s, struct arena *step, const struct env *e)
 {
     const struct dims *d = &e->d;
 
-    s->dy2 = take(step, e->T * d->D, e->t);
-    s->dgu = take(step, e->T * 2 * d->Fl, e->t);
-    s->dn2 = take(step, e->Ts * d->D, e->t);
-    s->dy1 = take(step, e->T * d->D, e->t);
+    s->dy2 = operand_take(step, e->T * d->D, e->t);
+    s->dgu = operand_take(step, e->T * 2 * d->Fl, e->t);
+    s->dn2 = operand_take(step, e->Ts * d->D, e->t);
+    s->dy1 = operand_take(step, e->T * d->D, e->t);
     if (d->qknorm)
-        s->dqk = take(step, e->T * d->qkv, e->t);
-    s->dqkv = take(step, e->T * d->qkv, e->t);
-    s->dn1 = take(step, e->Ts * d->D, e->t);
+        s->dqk = operand_take(step, e->T * d->qkv, e->t);
+    s->dqkv = operand_take(step, e->T * d->qkv, e->t);
+    s->dn1 = operand_take(step, e->Ts * d->D, e->t);
 }
 
 void block_forward(struct env *e, int layer, struct block_acts *a, struct operand out,

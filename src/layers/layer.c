@@ -37,11 +37,6 @@ void env_init(struct env *e, const struct ops *ops, const struct grid *g, const 
     e->head_rows = min_i64(e->T, max_i64(64, min_i64(512, HEAD_BYTES / row)));
 }
 
-static struct operand take(struct arena *a, int64_t n, enum dtype t)
-{
-    return (struct operand){ arena_take(a, (size_t)n * dtype_size(t)), t };
-}
-
 void env_place(struct env *e, struct arena *keep, struct arena *scratch, int64_t positions,
                int last_stage)
 {
@@ -49,25 +44,25 @@ void env_place(struct env *e, struct arena *keep, struct arena *scratch, int64_t
     struct scratch *s = &e->s;
     size_t top;
 
-    e->rope = take(keep, positions * d->K, e->t);
-    s->wide = take(scratch, e->g->tp > 1 ? e->T * d->D : 0, e->t);
-    s->partial = take(scratch, e->g->tp > 1 ? e->T * d->D : 0, e->t);
+    e->rope = operand_take(keep, positions * d->K, e->t);
+    s->wide = operand_take(scratch, e->g->tp > 1 ? e->T * d->D : 0, e->t);
+    s->partial = operand_take(scratch, e->g->tp > 1 ? e->T * d->D : 0, e->t);
     top = arena_mark(scratch);
-    s->r = take(scratch, e->Ts * d->D, e->t);
-    s->dh = take(scratch, e->T * d->Fl, e->t);
-    s->dout = take(scratch, e->T * e->att.ldo, e->t);
-    s->delta = take(scratch, e->T * d->Hl, e->stat);
+    s->r = operand_take(scratch, e->Ts * d->D, e->t);
+    s->dh = operand_take(scratch, e->T * d->Fl, e->t);
+    s->dout = operand_take(scratch, e->T * e->att.ldo, e->t);
+    s->delta = operand_take(scratch, e->T * d->Hl, e->stat);
     s->attention = arena_take(scratch, e->ops->attention_scratch(&e->att, e->t, e->threads));
     if (!last_stage)
         return;
     arena_rewind(scratch, top); /* the head runs when no block does */
-    s->logits = take(scratch, e->head_rows * d->Vl, e->t);
-    s->dhead = take(scratch, e->T * d->D, e->t);
-    s->nf = take(scratch, e->Ts * d->D, e->t);
-    s->rstd_f = take(scratch, e->Ts, e->stat);
-    s->stats = take(scratch, e->head_rows * 3, e->stat);
-    s->stats_all = take(scratch, e->head_rows * 3 * e->g->tp, e->stat);
-    s->lse = take(scratch, e->head_rows, e->stat);
+    s->logits = operand_take(scratch, e->head_rows * d->Vl, e->t);
+    s->dhead = operand_take(scratch, e->T * d->D, e->t);
+    s->nf = operand_take(scratch, e->Ts * d->D, e->t);
+    s->rstd_f = operand_take(scratch, e->Ts, e->stat);
+    s->stats = operand_take(scratch, e->head_rows * 3, e->stat);
+    s->stats_all = operand_take(scratch, e->head_rows * 3 * e->g->tp, e->stat);
+    s->lse = operand_take(scratch, e->head_rows, e->stat);
 }
 
 static double rope_frequency(const struct rope_scaling *s, double f)

@@ -1,14 +1,9 @@
 #include "layers/stage.h"
 
-static struct operand take(struct arena *a, int64_t n, enum dtype t)
-{
-    return (struct operand){ arena_take(a, (size_t)n * dtype_size(t)), t };
-}
-
 void stage_acts_place(struct stage_acts *a, struct arena *step, const struct env *e, int layers)
 {
     for (int i = 0; i <= layers; i++)
-        a->x[i] = take(step, e->Ts * e->d.D, e->t);
+        a->x[i] = operand_take(step, e->Ts * e->d.D, e->t);
     for (int i = 0; i < layers; i++) {
         block_acts_place(&a->block[i], step, e);
         a->block[i].x = a->x[i];

@@ -164,11 +164,6 @@ void optim_init(struct optim *o, const struct ops *ops, const struct grid *g,
             o->square_counts[r] += o->slices[(int64_t)b * o->ranks + r].nblocks;
 }
 
-static struct operand take(struct arena *a, int64_t n, enum dtype t)
-{
-    return (struct operand){ arena_take(a, (size_t)n * dtype_size(t)), t };
-}
-
 void optim_place(struct optim *o, struct arena *keep)
 {
     int64_t blocks = 0;
@@ -177,14 +172,14 @@ void optim_place(struct optim *o, struct arena *keep)
         int64_t n = o->ps->b[b].count;
         int64_t mine = o->zero_stage ? o->slices[(int64_t)b * o->ranks + o->rank].count : n;
         int alias = bucket_is_alias(o, b);
-        o->weights[b] = alias ? o->weights[o->alias_of] : take(keep, n, o->type);
-        o->grads[b] = take(keep, n, o->type);
-        o->m[b] = take(keep, alias ? 0 : mine, o->type);
-        o->v[b] = take(keep, alias ? 0 : mine, o->type);
+        o->weights[b] = alias ? o->weights[o->alias_of] : operand_take(keep, n, o->type);
+        o->grads[b] = operand_take(keep, n, o->type);
+        o->m[b] = operand_take(keep, alias ? 0 : mine, o->type);
+        o->v[b] = operand_take(keep, alias ? 0 : mine, o->type);
     }
     for (int r = 0; r < o->ranks; r++)
         blocks += o->square_counts[r];
-    o->packed = take(keep, o->npartial_count, o->type);
+    o->packed = operand_take(keep, o->npartial_count, o->type);
     o->sums = arena_take(keep, sizeof(double) * (size_t)o->nsquares);
     o->sums_all = arena_take(keep, sizeof(double) * (size_t)blocks);
     o->norm = arena_take(keep, sizeof(double));

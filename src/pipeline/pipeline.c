@@ -5,11 +5,6 @@
 
 enum { TAG_F = 0, TAG_B = 1 };
 
-static struct operand take(struct arena *a, int64_t n, enum dtype t)
-{
-    return (struct operand){ arena_take(a, (size_t)n * dtype_size(t)), t };
-}
-
 void pipeline_init(struct pipeline *p, struct env *e, struct optim *o, const struct schedule *train,
                    const struct schedule *eval, const int *first_layer)
 {
@@ -72,7 +67,7 @@ void pipeline_place(struct pipeline *p, struct arena *step)
     for (int i = 0; i < p->nslots; i++)
         stage_acts_place(&p->slots[i].acts, step, e, p->most_layers);
     for (int i = 0; i < p->ngrads; i++)
-        p->grads[i].g = take(step, e->Ts * e->d.D, e->t);
+        p->grads[i].g = operand_take(step, e->Ts * e->d.D, e->t);
     for (int i = 0; i < p->nstashes; i++)
         stage_stash_place(&p->stashes[i], step, e, p->split ? p->most_layers : p->most_layers > 0);
     for (int m = 0; m < p->mbs; m++)

@@ -216,16 +216,12 @@ static enum status set_values(struct run *r, struct err *e)
     return agree(r->g.world, st, e);
 }
 
-static const char *const backend_names[] = { "auto", "reference", "cpu" };
-static const char *const isa_names[] = { "auto", "avx512", "avx2", "baseline" };
-
 static enum status choose_backend(struct run *r, int *threads, struct err *e)
 {
     enum status st;
 
     *threads = grid_pin_threads(&r->g, (int)r->c->run.threads);
-    st = ops_choose(&r->ops, backend_names[r->c->debug.backend], isa_names[r->c->debug.isa],
-                    r->c->train.dtype == CONFIG_FLOAT64 ? F64 : F32, e);
+    st = setup_choose_ops(r->c, &r->ops, e);
     if (st == OK)
         st = r->ops->queue_create(&r->q, *threads, e);
     return agree(r->g.world, st, e);

@@ -8,10 +8,6 @@
 #include "base/log.h"
 #include "model/geometry.h"
 
-static const char *const model_names[] = { "llama", "qwen2", "qwen3" };
-static const char *const backends[] = { "auto", "reference", "cpu" };
-static const char *const isas[] = { "auto", "avx512", "avx2", "baseline" };
-
 struct memory {
     double weights, gradients, optimiser, activations, scratch, total;
 }; /* MiB */
@@ -93,8 +89,8 @@ static void say_model(const struct config *c, const struct dims *d)
 
     say("model   %s, %d blocks, hidden %" PRId64 ", %d heads on %d kv of %d, ffn %" PRId64
         ", vocabulary %s%s: %s parameters",
-        model_names[c->model.model_type], d->L, d->D, d->H, d->G, d->K, d->F,
-        log_thousands(vocab, d->V), d->tied ? " (tied)" : "",
+        config_word(KEY_model_model_type, c->model.model_type).s, d->L, d->D, d->H, d->G, d->K,
+        d->F, log_thousands(vocab, d->V), d->tied ? " (tied)" : "",
         count_text(params, sizeof params, (double)geometry_parameters(d)));
 }
 
@@ -230,8 +226,7 @@ static enum status plan_open(struct plan *p, const struct plan_request *q, struc
     if (st == OK)
         st = resolve_data(c, 1, &p->notes, e);
     if (st == OK)
-        st = ops_choose(&p->ops, backends[c->debug.backend], isas[c->debug.isa],
-                        c->train.dtype == CONFIG_FLOAT64 ? F64 : F32, e);
+        st = setup_choose_ops(c, &p->ops, e);
     if (st != OK)
         return st;
     p->threads = c->run.threads > 0 ? (int)c->run.threads : 1;

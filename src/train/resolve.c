@@ -49,14 +49,6 @@ static enum status fill_one(struct config *c, const struct fill *f, struct err *
     return OK;
 }
 
-static int index_of(const char *word, const char *const *names, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp(word, names[i]) == 0)
-            return i;
-    return 0;
-}
-
 static enum status fill_all(struct config *c, const struct fill *f, int n, int rope, struct err *e)
 {
     enum status st = OK;
@@ -78,10 +70,8 @@ static enum status fill_all(struct config *c, const struct fill *f, int n, int r
 
 static enum status fill_from(struct config *c, const struct hf_config *h, struct err *e)
 {
-    static const char *const types[] = { "llama", "qwen2", "qwen3" };
-    static const char *const ropes[] = { "none", "linear", "llama3" };
-    int type = index_of(h->model_type, types, COUNT_OF(types));
-    int rope = index_of(h->rope_type, ropes, COUNT_OF(ropes));
+    int type = config_choice(KEY_model_model_type, h->model_type);
+    int rope = config_choice(KEY_model_rope_scaling_type, h->rope_type);
     const struct fill fills[] = {
         { .key = "model_type", .choice = &c->model.model_type, .hf_i = type },
         WHOLE(vocab_size),

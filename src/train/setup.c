@@ -29,6 +29,14 @@ static void split_layers(struct setup *s)
     schedule_split_layers(s->d.L, s->stages, layer, embedding, head, s->first_layer);
 }
 
+enum status setup_choose_ops(const struct config *c, const struct ops **ops, struct err *e)
+{
+    struct config_word backend = config_word(KEY_debug_backend, c->debug.backend);
+    struct config_word isa = config_word(KEY_debug_isa, c->debug.isa);
+
+    return ops_choose(ops, backend.s, isa.s, c->train.dtype == CONFIG_FLOAT64 ? F64 : F32, e);
+}
+
 enum status setup_build(struct setup *s, const struct config *c, const struct grid *g,
                         const struct ops *ops, int threads, struct err *e)
 {

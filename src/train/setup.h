@@ -25,6 +25,8 @@ struct setup {
     struct arena keep, step, scratch;
 };
 
+/* The compute backend that the input asks for. */
+enum status setup_choose_ops(const struct config *c, const struct ops **ops, struct err *e) LOCAL;
 /* c is resolved (dp, vocab_size known) and its rules hold. g: numbers for this rank; copied.
  * E_INPUT. */
 enum status setup_build(struct setup *s, const struct config *c, const struct grid *g,
