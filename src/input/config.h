@@ -54,7 +54,8 @@ enum status config_check_rules(const struct config *c, struct err *e) LOCAL;
 void config_resolve(struct config *c) LOCAL;
 /* In the deck or by --set. */
 int config_given(const struct config *c, const char *group, const char *key) LOCAL;
-/* A choice in the deck's words; and back: its number, -1 for an unknown word or one that is not in this build. */
+/* A choice in the deck's words; and back: its number, -1 for a word that is unknown or not in this
+ * build. */
 struct config_word { char s[16]; };
 struct config_word config_word(enum config_key key, int value) LOCAL;
 int config_choice(enum config_key key, const char *word) LOCAL;
