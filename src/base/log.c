@@ -97,11 +97,64 @@ void say(const char *fmt, ...)
     va_end(ap);
 }
 
+/* Name and parent of a process; 0 if the system does not tell. */
+static int process_parent(int pid, char name[64])
+{
+    char path[64], *text, *end;
+    int parent = 0;
+    size_t n;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    if (file_read_text(path, 4096, &text, &n, NULL) != OK)
+        return 0;
+    if (strchr(text, '(') && (end = strrchr(text, ')')) != NULL) {
+        *end = 0;
+        snprintf(name, 64, "%.63s", strchr(text, '(') + 1);
+        sscanf(end + 1, " %*c %d", &parent);
+    }
+    mem_give(text);
+    return parent;
+}
+
+/* mpirun hands our lines on through a pipe: what counts is where mpirun itself, a few processes
+ * above, writes to. */
+static int launcher_on_terminal(void)
+{
+    static const char *const launchers[] = { "mpi", "hydra", "orte", "prte" };
+    char name[64] = "", path[64], target[256];
+    int pid = getppid(), found = 0;
+
+    for (int up = 0; up < 4 && pid > 1; up++) {
+        int parent = process_parent(pid, name), ours = 0;
+        ssize_t n;
+
+        for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+            ours |= strncmp(name, launchers[i], strlen(launchers[i])) == 0;
+        if (!ours)
+            break;
+        snprintf(path, sizeof path, "/proc/%d/fd/1", pid);
+        n = readlink(path, target, sizeof target - 1);
+        target[n > 0 ? n : 0] = 0;
+        found = strncmp(target, "/dev/pts/", 9) == 0 || strncmp(target, "/dev/tty", 8) == 0;
+        pid = parent;
+    }
+    return found;
+}
+
+static int on_terminal(void)
+{
+    static int known = -1;
+
+    if (known < 0)
+        known = isatty(STDOUT_FILENO) || launcher_on_terminal();
+    return known;
+}
+
 void say_live(const char *fmt, ...)
 {
     va_list ap;
 
-    if (!speaks || !isatty(STDOUT_FILENO))
+    if (!speaks || !on_terminal())
         return;
     live_clear();
     va_start(ap, fmt);

@@ -9,7 +9,7 @@ void log_speaker(int speaks) LOCAL;           /* 0: this rank is silent (die() e
 enum status log_open(const char *path, struct err *e) LOCAL;
 /* stdout and log file, adds a newline */
 void say(const char *fmt, ...) LOCAL __attribute__((format(printf, 1, 2)));
-/* replaces the live line; nothing unless stdout is a terminal */
+/* replaces the live line; nothing unless stdout, or mpirun's, is a terminal */
 void say_live(const char *fmt, ...) LOCAL __attribute__((format(printf, 1, 2)));
 /* "warning: ..." on stderr and log file */
 void warn(const char *fmt, ...) LOCAL __attribute__((format(printf, 1, 2)));
