@@ -76,6 +76,8 @@ static struct hf_config hf_of(const struct config *c, const struct dims *d, int6
         .rope_high_freq_factor = c->model.rope_high_freq_factor,
         .rope_original_max_position_embeddings = c->model.rope_original_max_position_embeddings,
         .tie_word_embeddings = d->tied,
+        .attention_bias = d->obias,
+        .mlp_bias = d->mlpbias,
         .bos_token_id = -1,
         .eos_token_id = eod,
     };

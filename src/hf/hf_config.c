@@ -31,8 +31,7 @@ static const struct feature {
 } features[] = {
     { "quantization_config", NULL, ALL },
     { "auto_map", NULL, ALL },
-    { "attention_bias", "false", LLAMA | QWEN3 },
-    { "mlp_bias", "false", ALL },
+    { "mlp_bias", "false", QWEN2 | QWEN3 },
     { "use_sliding_window", "false", ALL },
     { "partial_rotary_factor", "1", ALL },
     { "rope_interleaved", "false", ALL },
@@ -304,9 +303,17 @@ static void check_features(struct reader *r, int model)
         refuse(r, "layer_types", one, "only full_attention is supported");
 }
 
+static void take_flag(struct reader *r, const char *key, int *v)
+{
+    const json_t *j = find(r->root, key);
+
+    if (r->st == OK && j && !json_is_boolean(j))
+        refuse(r, key, j, "true or false is needed");
+    *v = json_is_true(j);
+}
+
 static void take_sizes(struct reader *r, struct hf_config *c, const struct defaults *d)
 {
-    const json_t *tie = find(r->root, "tie_word_embeddings");
     const json_t *root = r->root;
 
     take_int(r, root, "vocab_size", 1, &c->vocab_size);
@@ -330,9 +337,11 @@ static void take_sizes(struct reader *r, struct hf_config *c, const struct defau
     take_int(r, root, "max_position_embeddings", 1, &c->max_position_embeddings);
     take_real(r, root, "rms_norm_eps", &c->rms_norm_eps);
     take_real(r, root, "initializer_range", &c->initializer_range);
-    if (r->st == OK && tie && !json_is_boolean(tie))
-        refuse(r, "tie_word_embeddings", tie, "true or false is needed");
-    c->tie_word_embeddings = json_is_true(tie);
+    take_flag(r, "tie_word_embeddings", &c->tie_word_embeddings);
+    if (strcmp(d->type, "qwen2"))
+        take_flag(r, "attention_bias", &c->attention_bias);
+    if (strcmp(d->type, "llama") == 0)
+        take_flag(r, "mlp_bias", &c->mlp_bias);
     take_token(r, "bos_token_id", &c->bos_token_id);
     take_token(r, "eos_token_id", &c->eos_token_id);
 }

@@ -13,10 +13,11 @@ struct hf_config {
     double rope_factor, rope_low_freq_factor, rope_high_freq_factor;
     int64_t rope_original_max_position_embeddings;
     int tie_word_embeddings;
+    int attention_bias, mlp_bias; /* switches of llama (both) and qwen3 (attention_bias) */
     int64_t bos_token_id, eos_token_id; /* -1: none (a list: its first) */
 };
-/* dir/config.json. A feature that we lack (sliding windows in use, attention_bias of llama, other
- * activations, rope types, mlp_bias, partial rotary, quantisation, ...) is refused by name: E_FILE,
+/* dir/config.json. A feature that we lack (sliding windows in use, other
+ * activations, rope types, partial rotary, quantisation, ...) is refused by name: E_FILE,
  * key, value and file. Absent keys take the model type's own defaults (formats.md 2.3). */
 enum status hf_config_read(struct hf_config *c, const char *dir, struct err *e) LOCAL;
 /* Both RoPE forms, dtype and torch_dtype, floats written as floats; *text from mem_take. */

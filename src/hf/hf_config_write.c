@@ -9,17 +9,21 @@ static const struct {
     const char *type, *architecture;
     const char *extra; /* lines that close traps of the class's defaults */
 } models[] = {
-    { "llama", "LlamaForCausalLM", "  \"attention_bias\": false,\n  \"mlp_bias\": false,\n" },
+    { "llama", "LlamaForCausalLM", "" },
     { "qwen2", "Qwen2ForCausalLM",
       "  \"use_sliding_window\": false,\n  \"sliding_window\": null,\n" },
     { "qwen3", "Qwen3ForCausalLM",
-      "  \"attention_bias\": false,\n  \"use_sliding_window\": false,\n  \"sliding_window\": "
-      "null,\n" },
+      "  \"use_sliding_window\": false,\n  \"sliding_window\": null,\n" },
 };
 
 static void add_int(struct json_text *t, const char *key, int64_t v)
 {
     json_text_add(t, "  \"%s\": %lld,\n", key, (long long)v);
+}
+
+static void add_flag(struct json_text *t, const char *key, int v)
+{
+    json_text_add(t, "  \"%s\": %s,\n", key, v ? "true" : "false");
 }
 
 static void add_real(struct json_text *t, const char *indent, const char *key, double v,
@@ -83,6 +87,10 @@ char *hf_config_write(const struct hf_config *c, const char *dtype)
     BUG_IF(m == COUNT_OF(models));
     json_text_add(&t, "{\n  \"architectures\": [\n    \"%s\"\n  ],\n  \"model_type\": \"%s\",\n%s",
                   models[m].architecture, models[m].type, models[m].extra);
+    if (strcmp(c->model_type, "qwen2"))
+        add_flag(&t, "attention_bias", c->attention_bias);
+    if (strcmp(c->model_type, "llama") == 0)
+        add_flag(&t, "mlp_bias", c->mlp_bias);
     json_text_add(&t, "  \"attention_dropout\": 0.0,\n");
     add_token(&t, "bos_token_id", c->bos_token_id, ",\n");
     json_text_add(&t, "  \"dtype\": \"%s\",\n", dtype);
@@ -100,8 +108,7 @@ char *hf_config_write(const struct hf_config *c, const char *dtype)
     add_int(&t, "num_key_value_heads", c->num_key_value_heads);
     add_real(&t, "  ", "rms_norm_eps", c->rms_norm_eps, ",\n");
     add_rope(&t, c);
-    json_text_add(&t, "  \"tie_word_embeddings\": %s,\n",
-                  c->tie_word_embeddings ? "true" : "false");
+    add_flag(&t, "tie_word_embeddings", c->tie_word_embeddings);
     json_text_add(&t, "  \"torch_dtype\": \"%s\",\n  \"use_cache\": true,\n", dtype);
     json_text_add(&t, "  \"vocab_size\": %lld\n}\n", (long long)c->vocab_size);
     return t.s;

@@ -1,10 +1,5 @@
 #include "layers/block.h"
 
-static int has(struct operand o)
-{
-    return o.p.p != NULL;
-}
-
 /* q and k of the normed, rotated row; k and v heads follow the q heads */
 static struct operand k_of(const struct env *e, struct operand qkv)
 {
@@ -30,9 +25,9 @@ void attention_forward(struct env *e, const struct block_weights *w, struct bloc
     int64_t T = e->T, ld = d->qkv, width = (int64_t)d->Hl * d->K;
 
     o->linear(e->q, a->qkv, ld, in, d->D, w->wqkv, T, ld, d->D, 0);
-    if (has(w->bqkv))
+    if (operand_given(w->bqkv))
         o->bias(e->q, a->qkv, ld, w->bqkv, T, ld);
-    if (has(w->qnorm)) {
+    if (operand_given(w->qnorm)) {
         o->copy(e->q, a->raw.p, a->qkv.p, qkv_bytes(e));
         o->rmsnorm(e->q, a->qkv, ld, a->rstd_q, OPERAND_NONE, a->qkv, ld, OPERAND_NONE, w->qnorm, T,
                    d->Hl, d->K, d->eps);
@@ -44,6 +39,8 @@ void attention_forward(struct env *e, const struct block_weights *w, struct bloc
                  mb->place, &e->att, 0, e->s.attention);
     o->linear(e->q, partial, d->D, a->o, width, w->wo, T, d->D, width, 0);
     tp_scatter(e, partial, r);
+    if (operand_given(w->bo))
+        o->bias(e->q, r, d->D, w->bo, e->Ts, d->D);
 }
 
 void attention_grad_input(struct env *e, const struct block_weights *w, const struct block_acts *a,
@@ -60,7 +57,7 @@ void attention_grad_input(struct env *e, const struct block_weights *w, const st
                       v_of(e, a->qkv), a->lse, e->s.delta, mb->place, mb->start, mb->place, &e->att,
                       0, e->s.attention);
     o->rope(e->q, dqkv, ld, e->rope, mb->position, T, d->Hl + d->Gl, d->K, -1);
-    if (has(w->qnorm)) {
+    if (operand_given(w->qnorm)) {
         o->copy(e->q, s->dqk.p, dqkv.p, qkv_bytes(e));
         o->rmsnorm_grad_input(e->q, dqkv, ld, OPERAND_NONE, dqkv, ld, a->raw, ld, a->rstd_q,
                               w->qnorm, T, d->Hl, d->K);
@@ -80,12 +77,14 @@ void attention_grad_weight(struct env *e, const struct block_weights *dw,
     int64_t T = e->T, ld = d->qkv, width = (int64_t)d->Hl * d->K;
 
     o->linear_grad_weight(e->q, dw->wo, s->dy1, d->D, a->o, width, T, d->D, width);
-    if (has(dw->qnorm)) {
+    if (operand_given(dw->qnorm)) {
         o->rmsnorm_grad_weight(e->q, dw->qnorm, s->dqk, ld, a->raw, ld, a->rstd_q, T, d->Hl, d->K);
         o->rmsnorm_grad_weight(e->q, dw->knorm, k_of(e, s->dqk), ld, k_of(e, a->raw), ld, a->rstd_k,
                                T, d->Gl, d->K);
     }
-    if (has(dw->bqkv))
+    if (operand_given(dw->bo))
+        o->bias_grad(e->q, dw->bo, tp_mine(e, s->dy1), d->D, e->Ts, d->D);
+    if (operand_given(dw->bqkv))
         o->bias_grad(e->q, dw->bqkv, s->dqkv, ld, T, ld);
     o->linear_grad_weight(e->q, dw->wqkv, s->dqkv, ld, in, d->D, T, ld, d->D);
 }

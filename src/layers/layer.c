@@ -123,6 +123,11 @@ struct operand tp_partial(struct env *e, struct operand out)
     return e->g->tp == 1 ? out : e->s.partial;
 }
 
+struct operand tp_mine(const struct env *e, struct operand wide)
+{
+    return operand_at(wide, e->g->tp_rank * e->Ts * e->d.D);
+}
+
 void tp_scatter(struct env *e, struct operand partial, struct operand out)
 {
     int64_t counts[MAX_TP];

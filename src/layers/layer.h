@@ -64,13 +64,20 @@ struct operand tp_gather(struct env *e, struct operand in, struct operand buf) C
 /* Where a partial product that ends in `out` [Ts, D] is to be written: out when tp = 1, else
  * scratch partial [T, D]. */
 struct operand tp_partial(struct env *e, struct operand out) LOCAL;
+/* My Ts rows of a gathered [T, D]. */
+struct operand tp_mine(const struct env *e, struct operand wide) LOCAL;
 /* Sum of the partial products of all tp ranks, my Ts rows -> out. Nothing when tp = 1. */
 void tp_scatter(struct env *e, struct operand partial, struct operand out) COLL(tp);
 
+static inline int operand_given(struct operand o)
+{
+    return o.p.p != NULL;
+}
+
 /* ---- weights: views into a bucket ---- */
 struct block_weights {
-    struct operand norm1, wqkv, bqkv, qnorm, knorm, wo, norm2, wgu,
-        wdown; /* bqkv, qnorm, knorm: NONE if the model has none */
+    struct operand norm1, wqkv, wo, norm2, wgu, wdown;
+    struct operand bqkv, bo, bgu, bdown, qnorm, knorm; /* NONE if the model has none */
 };
 /* Weights (or gradients) reach the layers only between acquire and release; no-ops below ZeRO
  * stage 3. */

@@ -46,7 +46,9 @@ struct dims dims_of(const struct config *c, int tp)
     d.Gl = d.G >= tp ? d.G / tp : 1;
     d.kv_copies = d.G >= tp ? 1 : tp / d.G;
     d.qkv = (int64_t)(d.Hl + 2 * d.Gl) * d.K;
-    d.bias = c->model.model_type == MODEL_QWEN2;
+    d.obias = c->model.attention_bias;
+    d.bias = d.obias || c->model.model_type == MODEL_QWEN2;
+    d.mlpbias = c->model.mlp_bias;
     d.qknorm = c->model.model_type == MODEL_QWEN3;
     d.tied = c->model.tie_word_embeddings;
     d.eps = c->model.rms_norm_eps;
@@ -58,8 +60,9 @@ struct dims dims_of(const struct config *c, int tp)
 static int row_exists(const struct dims *d, const struct param_row *row)
 {
     const int has[] = {
-        [LAYERS_EVERY] = 1,      [LAYERS_DENSE] = 1,          [LAYERS_MOE] = 0,
-        [LAYERS_BIAS] = d->bias, [LAYERS_QKNORM] = d->qknorm, [LAYERS_UNTIED] = !d->tied
+        [LAYERS_EVERY] = 1,          [LAYERS_DENSE] = 1,        [LAYERS_MOE] = 0,
+        [LAYERS_BIAS] = d->bias,     [LAYERS_OBIAS] = d->obias, [LAYERS_MLPBIAS] = d->mlpbias,
+        [LAYERS_QKNORM] = d->qknorm, [LAYERS_UNTIED] = !d->tied
     };
     return has[row->layers];
 }

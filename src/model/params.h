@@ -11,6 +11,8 @@ enum param_layers {
     LAYERS_DENSE,
     LAYERS_MOE,
     LAYERS_BIAS,
+    LAYERS_OBIAS,
+    LAYERS_MLPBIAS,
     LAYERS_QKNORM,
     LAYERS_UNTIED
 };
@@ -43,11 +45,12 @@ struct dims {
     int64_t D, F, V, Vp; /* Vp: V rounded up to a multiple of tp */
     int H, G, K, L;
     int tp;
-    int Hl, Gl;     /* per tp rank: H/tp, max(1, G/tp)      */
-    int kv_copies;  /* tp ranks per key/value head: max(1, tp/G) */
-    int64_t Fl, Vl; /* F/tp, Vp/tp                          */
-    int64_t qkv;    /* (Hl + 2 Gl) K                        */
-    int bias, qknorm, tied;
+    int Hl, Gl;               /* per tp rank: H/tp, max(1, G/tp)      */
+    int kv_copies;            /* tp ranks per key/value head: max(1, tp/G) */
+    int64_t Fl, Vl;           /* F/tp, Vp/tp                          */
+    int64_t qkv;              /* (Hl + 2 Gl) K                        */
+    int bias, obias, mlpbias; /* of q, k, v; of the attention's output; of the feed-forward part */
+    int qknorm, tied;
     double eps, rope_theta, init_range;
 };
 struct dims dims_of(const struct config *c, int tp) LOCAL;

@@ -85,6 +85,8 @@ static enum status fill_from(struct config *c, const struct hf_config *h, struct
         { .key = "tie_word_embeddings",
           .choice = &c->model.tie_word_embeddings,
           .hf_i = h->tie_word_embeddings },
+        { .key = "attention_bias", .choice = &c->model.attention_bias, .hf_i = h->attention_bias },
+        { .key = "mlp_bias", .choice = &c->model.mlp_bias, .hf_i = h->mlp_bias },
         REAL(rms_norm_eps),
         REAL(rope_theta),
         REAL(initializer_range),

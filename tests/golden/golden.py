@@ -1,4 +1,4 @@
-"""Golden runs: six models, ten AdamW steps, against a float64 reference that was checked with transformers.
+"""Golden runs: seven models, ten AdamW steps, against a float64 reference that was checked with transformers.
 
 One line per case, layout and schedule: every layout that divides, in float32 and on the reference backend in float64."""
 import os, sys

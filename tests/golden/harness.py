@@ -8,7 +8,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BIN = os.environ.get('BIN', os.getcwd())
 MPIRUN = os.environ.get('MPIRUN', 'mpirun').split()
 SOAK = os.environ.get('PRETRAIN_SOAK') == '1'
-CASES = ['gqa', 'tied', 'llama3', 'qwen2', 'qwen3', 'five']
+CASES = ['gqa', 'tied', 'llama3', 'qwen2', 'qwen3', 'five', 'bias']
 
 
 class Tap:
