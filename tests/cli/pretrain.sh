@@ -93,7 +93,7 @@ refused '--why' 2 'not in this build' --why runs/quick
 # ---- --set
 check() { "$pretrain" --check "$quick" "$@"; }
 tap_run '--set GROUP.KEY=VALUE' check --set train.train_steps=70
-tap_match 'it counts' '^ok: 4 ranks, [0-9]* MiB each, 70 steps of 4,096 tokens; writes runs/quick$'
+tap_match 'it counts' '^ok: 4 ranks, [0-9]* MiB each, 70 steps of 8,192 tokens; writes runs/quick$'
 tap_run '--set=GROUP.KEY=VALUE, the last one counts' check --set=train.train_steps=70 --set=train.train_steps=80
 tap_match 'the last counts' ', 80 steps of'
 tap_run '--set of a text with blanks' check --set "run.directory='a b'"
@@ -130,7 +130,7 @@ tap_run '--check of absent data' check --ranks 8
 tap_match 'absent data is warned about' "^warning: data file 'data/train.h5' does not exist yet: make it with pretrain-data"
 tap_match 'the vocabulary is assumed and said' "byte tokenizer's 257 is assumed"
 tap_match 'the last line says what would happen' \
-    '^ok: 8 ranks, [0-9]* MiB each, 300 steps of 4,096 tokens; writes runs/quick$'
+    '^ok: 8 ranks, [0-9]* MiB each, 300 steps of 8,192 tokens; writes runs/quick$'
 if [ "$(tail -n 1 "$work/out" | cut -c1-3)" = ok: ] && [ "$(wc -l <"$work/out")" -lt 24 ]; then
     tap_ok 'it is the last of less than a screen'
 else
