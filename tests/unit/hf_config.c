@@ -178,8 +178,8 @@ static void test_write(void)
     static const char *const types[] = { "llama", "qwen2", "qwen3" };
     static const char *const ropes[] = { "none", "linear", "llama3" };
     struct err e = { { 0 } };
-    struct hf_config c = { "",     100,  64, 96, 2, 4, 2,  24, 128, 1e-5,
-                           500000, 0.02, "", 8,  1, 4, 32, 1,  -1,  99 },
+    struct hf_config c = { "",   100, 64, 96, 2, 4,  2, 24, 128, 1e-5, 500000,
+                           0.02, "",  8,  1,  4, 32, 1, 0,  0,   -1,   99 },
                      back;
 
     for (int i = 0; i < COUNT_OF(types); i++)
@@ -189,6 +189,8 @@ static void test_write(void)
 
             strcpy(c.model_type, types[i]);
             strcpy(c.rope_type, ropes[k]);
+            c.attention_bias = i != 1;
+            c.mlp_bias = i == 0;
             c.rope_factor = k > 0 ? 8 : 0;
             c.rope_low_freq_factor = k > 1;
             c.rope_high_freq_factor = k > 1 ? 4 : 0;
@@ -196,7 +198,8 @@ static void test_write(void)
             text = hf_config_write(&c, "bfloat16");
             again = read_text(&back, text, &e) == OK ? hf_config_write(&back, "bfloat16") : NULL;
             tap_ok(again && strcmp(text, again) == 0 && back.rope_factor == c.rope_factor &&
-                       back.num_key_value_heads == 2 && back.eos_token_id == 99,
+                       back.num_key_value_heads == 2 && back.eos_token_id == 99 &&
+                       back.attention_bias == c.attention_bias && back.mlp_bias == c.mlp_bias,
                    "%s, rope %s: reads back the same %s", types[i], ropes[k], e.text);
             mem_give(again);
             j = json_read(text, strlen(text), "written", &e);
