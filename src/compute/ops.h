@@ -76,8 +76,8 @@ struct ops {
                                 int heads, int64_t K);
 
     /* ---- RoPE (Su et al. 2021), halves (i, i + K/2), in place on the first `heads` of a row ----
-     * table [positions, K]: K/2 cosines, then K/2 sines, in x's type. sign +1: rotate, -1: the
-     * inverse (gradient). position int32 [T] */
+     * table [positions, K]: K/2 cosines, then K/2 sines, F32 (F64 if x is). sign +1: rotate, -1:
+     * the inverse (gradient). position int32 [T] */
     void (*rope)(struct queue *q, struct operand x, int64_t ld, struct operand table, dptr position,
                  int64_t T, int heads, int64_t K, int sign);
 

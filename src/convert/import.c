@@ -109,7 +109,7 @@ enum status import_weights(const char *dir, struct optim *o, struct err *e)
 
     if (st != OK)
         return st;
-    st = optim_set_weights(o, read_slab, &m, e);
+    st = optim_set_masters(o, read_slab, &m, e);
     st_close(&m);
     return st;
 }

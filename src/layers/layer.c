@@ -44,7 +44,7 @@ void env_place(struct env *e, struct arena *keep, struct arena *scratch, int64_t
     struct scratch *s = &e->s;
     size_t top;
 
-    e->rope = operand_take(keep, positions * d->K, e->t);
+    e->rope = operand_take(keep, positions * d->K, e->stat);
     s->wide = operand_take(scratch, e->g->tp > 1 ? e->T * d->D : 0, e->t);
     s->partial = operand_take(scratch, e->g->tp > 1 ? e->T * d->D : 0, e->t);
     top = arena_mark(scratch);
@@ -56,7 +56,7 @@ void env_place(struct env *e, struct arena *keep, struct arena *scratch, int64_t
     if (!last_stage)
         return;
     arena_rewind(scratch, top); /* the head runs when no block does */
-    s->logits = operand_take(scratch, e->head_rows * d->Vl, e->t);
+    s->logits = operand_take(scratch, e->head_rows * d->Vl, e->stat);
     s->dhead = operand_take(scratch, e->T * d->D, e->t);
     s->nf = operand_take(scratch, e->Ts * d->D, e->t);
     s->rstd_f = operand_take(scratch, e->Ts, e->stat);
@@ -83,7 +83,7 @@ void env_fill_rope(struct env *e, const struct rope_scaling *s, int64_t position
 {
     int K = e->d.K;
     double *row = mem_take(sizeof *row * (size_t)K);
-    void *out = mem_take((size_t)K * dtype_size(e->t));
+    void *out = mem_take((size_t)K * dtype_size(e->stat));
 
     for (int64_t p = 0; p < positions; p++) {
         for (int i = 0; i < K / 2; i++) {
@@ -91,8 +91,8 @@ void env_fill_rope(struct env *e, const struct rope_scaling *s, int64_t position
             row[i] = cos(a);
             row[K / 2 + i] = sin(a);
         }
-        dtype_convert(out, e->t, row, F64, K);
-        e->ops->upload(e->q, operand_at(e->rope, p * K).p, out, (size_t)K * dtype_size(e->t));
+        dtype_convert(out, e->stat, row, F64, K);
+        e->ops->upload(e->q, operand_at(e->rope, p * K).p, out, (size_t)K * dtype_size(e->stat));
     }
     e->ops->sync(e->q);
     mem_give(row);

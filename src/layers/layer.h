@@ -19,7 +19,7 @@ struct env {
     int64_t B, S, T, Ts;
     enum dtype t, stat, grad;        /* activations and weights; statistics; weight gradients */
     struct operand *weights, *grads; /* [nbuckets], owned by the optimiser */
-    struct operand rope;             /* [max_position, K] in t             */
+    struct operand rope;             /* [max_position, K] in stat             */
     struct attention_shape att;
     int threads;
     struct scratch {               /* SCRATCH arena; contents live within one action */

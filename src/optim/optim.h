@@ -1,6 +1,6 @@
-/* Buckets and ZeRO, AdamW, clipping. The optimiser owns the master slices (an alias of the weights
- * when those are whole and of the master's type); checkpoint and digest read masters through the
- * pieces. */
+/* Buckets and ZeRO, AdamW, clipping. Weights have the type of compute. The optimiser owns the
+ * master slices (an alias of the weights when those are whole and of the master's type); checkpoint
+ * and digest read masters through the pieces. */
 #ifndef OPTIM_OPTIM_H
 #define OPTIM_OPTIM_H
 #include "compute/ops.h"
@@ -20,6 +20,7 @@ struct piece {
     const struct param *p;
     int64_t first, count;
     struct operand master, exp_avg, exp_avg_sq; /* [count] */
+    struct operand weight;                      /* [count] the same run of the compute weights */
     struct operand grad;                        /* [count] the reduced gradient */
     int writes; /* this rank writes it into a checkpoint (exactly one rank does for each element) */
 };
@@ -34,11 +35,13 @@ struct optim {
     struct queue *q;
     const struct grid *g;
     const struct params *ps;
-    enum dtype type;             /* masters, moments, gradients: F32 or F64 */
-    int zero_stage, ranks, rank; /* of grid->grad */
-    int64_t t;                   /* Adam's t: updates done */
-    struct operand *weights, *grads, *m,
-        *v;       /* [nbuckets]; m, v: whole at stage 0, my slice from stage 1 */
+    enum dtype type;                 /* masters, moments, gradients: F32 or F64 */
+    enum dtype weight_type;          /* of compute */
+    int zero_stage, ranks, rank;     /* of grid->grad */
+    int64_t t;                       /* Adam's t: updates done */
+    struct operand *weights, *grads; /* [nbuckets], whole buckets */
+    struct operand *masters, *m, *v; /* [nbuckets], whole at stage 0, my slice from stage 1; masters
+                                        of the weights' type and whole are the weights themselves */
     int alias_of; /* tied model with both ends here: the copy's bucket shares weights with this one;
                      -1 */
     struct slice *slices; /* [nbuckets][ranks] */
@@ -61,17 +64,22 @@ struct optim {
     struct comm *tied_peer; /* first and last stage of a tied model at one (dp, tp): size 2; NULL */
 };
 
+/* How many of the piece's elements exist in the model (the rest is padding, at its end), and where
+ * elements at .. at+n-1 of those lie in the whole tensor: as boxes, in order; returns how many. */
+int64_t piece_real(const struct piece *p) LOCAL;
+int piece_boxes(const struct piece *p, int64_t at, int64_t n, struct box out[BOX_RUN_MAX]) LOCAL;
+
 /* Lists only; no communicator is touched (also for plans). */
 void optim_init(struct optim *o, const struct ops *ops, const struct grid *g,
-                const struct params *ps, enum dtype type, int zero_stage) LOCAL;
+                const struct params *ps, enum dtype weight_type, int zero_stage) LOCAL;
 void optim_place(struct optim *o, struct arena *keep) LOCAL;
 void optim_free(struct optim *o) LOCAL;
 
-/* Fill weights: source writes the elements of `what` (global coordinates of p) as double,
- * row-major. Padding becomes 0. */
+/* Fill this rank's masters: source writes the elements of `what` (global coordinates of p) as
+ * double, row-major. Padding stays 0. optim_gather_weights follows. */
 typedef enum status optim_source(void *context, const struct param *p, const struct box *what,
                                  double *out, struct err *e);
-enum status optim_set_weights(struct optim *o, optim_source *source, void *context,
+enum status optim_set_masters(struct optim *o, optim_source *source, void *context,
                               struct err *e) LOCAL;
 
 void optim_zero_gradients(struct optim *o) LOCAL;

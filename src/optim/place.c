@@ -54,13 +54,15 @@ static void pieces_of_slice(struct optim *o, int bucket, int r)
         int64_t from = max_i64(p->at, s->first);
         int64_t to = min_i64(p->at + p->count, s->first + s->count);
         int64_t in_state = o->zero_stage ? from - s->first : from;
+        int64_t in_masters = o->weight_type == o->type ? from : in_state;
         if (from >= to)
             continue;
         o->pieces[o->npieces++] = (struct piece){
             .p = p,
             .first = from - p->at,
             .count = to - from,
-            .master = operand_at(o->weights[bucket], from),
+            .master = operand_at(o->masters[bucket], in_masters),
+            .weight = operand_at(o->weights[bucket], from),
             .exp_avg = operand_at(o->m[bucket], in_state),
             .exp_avg_sq = operand_at(o->v[bucket], in_state),
             .grad = operand_at(o->grads[bucket], from),
@@ -117,7 +119,7 @@ static void squares_list(struct optim *o)
 }
 
 void optim_init(struct optim *o, const struct ops *ops, const struct grid *g,
-                const struct params *ps, enum dtype type, int zero_stage)
+                const struct params *ps, enum dtype weight_type, int zero_stage)
 {
     size_t nb = (size_t)ps->nbuckets, slices, blocks = 0;
     int first = -1, copy = -1;
@@ -125,7 +127,8 @@ void optim_init(struct optim *o, const struct ops *ops, const struct grid *g,
     *o = (struct optim){ .ops = ops,
                          .g = g,
                          .ps = ps,
-                         .type = type,
+                         .type = weight_type == F64 ? F64 : F32,
+                         .weight_type = weight_type,
                          .zero_stage = zero_stage,
                          .ranks = g->dp * g->cp,
                          .rank = g->dp_rank * g->cp + g->cp_rank,
@@ -145,6 +148,7 @@ void optim_init(struct optim *o, const struct ops *ops, const struct grid *g,
         slices_cut(o, b);
     o->weights = mem_take(sizeof *o->weights * nb);
     o->grads = mem_take(sizeof *o->grads * nb);
+    o->masters = mem_take(sizeof *o->masters * nb);
     o->m = mem_take(sizeof *o->m * nb);
     o->v = mem_take(sizeof *o->v * nb);
     o->requests = mem_take(sizeof *o->requests * nb);
@@ -172,7 +176,9 @@ void optim_place(struct optim *o, struct arena *keep)
         int64_t n = o->ps->b[b].count;
         int64_t mine = o->zero_stage ? o->slices[(int64_t)b * o->ranks + o->rank].count : n;
         int alias = bucket_is_alias(o, b);
-        o->weights[b] = alias ? o->weights[o->alias_of] : operand_take(keep, n, o->type);
+        o->weights[b] = alias ? o->weights[o->alias_of] : operand_take(keep, n, o->weight_type);
+        o->masters[b] =
+            alias || o->weight_type == o->type ? o->weights[b] : operand_take(keep, mine, o->type);
         o->grads[b] = operand_take(keep, n, o->type);
         o->m[b] = operand_take(keep, alias ? 0 : mine, o->type);
         o->v[b] = operand_take(keep, alias ? 0 : mine, o->type);
@@ -190,9 +196,9 @@ void optim_place(struct optim *o, struct arena *keep)
 void optim_free(struct optim *o)
 {
     void *const all[] = {
-        o->slices,       o->counts,        o->weights,   o->grads,      o->m,         o->v,
-        o->requests,     o->pieces,        o->partial,   o->copies,     o->square_at, o->square_n,
-        o->square_first, o->square_counts, o->host_sums, o->tensor_sums
+        o->slices,   o->counts,       o->weights,       o->grads,     o->masters,    o->m,
+        o->v,        o->requests,     o->pieces,        o->partial,   o->copies,     o->square_at,
+        o->square_n, o->square_first, o->square_counts, o->host_sums, o->tensor_sums
     };
     for (int i = 0; i < COUNT_OF(all); i++)
         mem_give(all[i]);

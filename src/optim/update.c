@@ -69,14 +69,17 @@ double optim_gradient_norm(struct optim *o)
     return sqrt(sum);
 }
 
+/* Compute weights from masters, then everybody's slices. */
 void optim_gather_weights(struct optim *o)
 {
+    for (int i = 0; i < o->npieces && o->weight_type != o->type; i++)
+        o->ops->convert(o->q, o->pieces[i].weight, o->pieces[i].master, o->pieces[i].count);
     for (int b = 0; b < o->ps->nbuckets && o->zero_stage > 0; b++) {
         const struct slice *s = &o->slices[(int64_t)b * o->ranks + o->rank];
         if (o->ps->b[b].tied == 2 && o->alias_of >= 0)
             continue;
         comm_all_gather(o->g->grad, o->q, operand_at(o->weights[b], s->first).p, o->weights[b].p,
-                        o->counts + (int64_t)b * o->ranks, o->type, &o->requests[b]);
+                        o->counts + (int64_t)b * o->ranks, o->weight_type, &o->requests[b]);
     }
     for (int b = 0; b < o->ps->nbuckets; b++)
         comm_wait(o->q, &o->requests[b]);

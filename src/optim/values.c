@@ -2,49 +2,52 @@
 
 enum { CHUNK = 1 << 20 }; /* elements handled at a time */
 
-/* Rows first .. first+rows-1 of p's local box (nd 1: elements). */
-static struct box rows_of(const struct param *p, int64_t first, int64_t rows)
+int64_t piece_real(const struct piece *p)
 {
-    struct box b = p->box;
+    int64_t real = box_count(&p->p->box);
 
-    b.off[0] += first;
-    b.ext[0] = rows;
-    return b;
+    /* padding is whole rows at the end, so the real part is the head of the local elements */
+    for (int d = 1; d < p->p->nd && real; d++)
+        BUG_IF(p->p->box.ext[d] != p->p->local[d]);
+    return max_i64(0, min_i64(p->count, real - p->first));
 }
 
-static enum status set_param(struct optim *o, const struct param *p, optim_source *source,
-                             void *context, double *values, void *typed, struct err *e)
+int piece_boxes(const struct piece *p, int64_t at, int64_t n, struct box out[BOX_RUN_MAX])
 {
-    int64_t width = p->nd == 1 ? 1 : p->count / p->local[0];
-    int64_t step = max_i64(1, CHUNK / width);
+    return n > 0 ? box_of_run(&p->p->box, p->first + at, n, out) : 0;
+}
 
-    for (int64_t r = 0; r < p->box.ext[0]; r += step) {
-        struct box what = rows_of(p, r, min_i64(step, p->box.ext[0] - r));
-        int64_t n = box_count(&what);
-        struct operand at = operand_at(o->weights[p->bucket], p->at + r * width);
-        enum status st = source(context, p, &what, values, e);
+/* Elements at .. at+n-1 of the piece's real ones. */
+static enum status set_run(struct optim *o, const struct piece *p, int64_t at, int64_t n,
+                           optim_source *source, void *context, double *values, void *typed,
+                           struct err *e)
+{
+    struct box box[BOX_RUN_MAX];
+    int boxes = piece_boxes(p, at, n, box);
+    int64_t done = 0;
+
+    for (int i = 0; i < boxes; i++) {
+        enum status st = source(context, p->p, &box[i], values + done, e);
         if (st != OK)
             return st;
-        dtype_convert(typed, o->type, values, F64, n);
-        o->ops->upload(o->q, at.p, typed, (size_t)n * dtype_size(o->type));
+        done += box_count(&box[i]);
     }
+    dtype_convert(typed, o->type, values, F64, n);
+    o->ops->upload(o->q, operand_at(p->master, at).p, typed, (size_t)n * dtype_size(o->type));
     return OK;
 }
 
-enum status optim_set_weights(struct optim *o, optim_source *source, void *context, struct err *e)
+enum status optim_set_masters(struct optim *o, optim_source *source, void *context, struct err *e)
 {
-    int64_t most = CHUNK;
+    double *values = mem_take(sizeof *values * CHUNK), *typed = mem_take(sizeof *typed * CHUNK);
     enum status st = OK;
-    double *values;
-    void *typed;
 
-    for (int i = 0; i < o->ps->n; i++) /* one row may be wider than a chunk */
-        if (o->ps->p[i].nd > 1)
-            most = max_i64(most, o->ps->p[i].count / o->ps->p[i].local[0]);
-    values = mem_take(sizeof *values * (size_t)most);
-    typed = mem_take(sizeof *values * (size_t)most);
-    for (int i = 0; i < o->ps->n && st == OK; i++)
-        st = set_param(o, &o->ps->p[i], source, context, values, typed, e);
+    for (int i = 0; i < o->npieces && st == OK; i++) {
+        const struct piece *p = &o->pieces[i];
+        int64_t real = piece_real(p);
+        for (int64_t at = 0; at < real && st == OK; at += CHUNK)
+            st = set_run(o, p, at, min_i64(CHUNK, real - at), source, context, values, typed, e);
+    }
     o->ops->sync(o->q);
     mem_give(values);
     mem_give(typed);

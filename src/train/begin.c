@@ -212,8 +212,10 @@ static enum status set_values(struct run *r, struct err *e)
     if (r->resume_from[0])
         return load_checkpoint(r, e);
     st = c->model.init_from[0] ? import_weights(c->model.init_from, &r->s.optim, e)
-                               : optim_set_weights(&r->s.optim, random_values, r, e);
-    return agree(r->g.world, st, e);
+                               : optim_set_masters(&r->s.optim, random_values, r, e);
+    if ((st = agree(r->g.world, st, e)) == OK)
+        optim_gather_weights(&r->s.optim);
+    return st;
 }
 
 static enum status choose_backend(struct run *r, int *threads, struct err *e)

@@ -20,13 +20,12 @@ static double mib(double bytes)
 static struct memory memory_of(const struct setup *s)
 {
     struct memory m = { 0 };
-    double size = (double)dtype_size(s->t);
 
     for (int b = 0; b < s->params.nbuckets; b++) {
         int alias = s->optim.alias_of >= 0 && s->params.b[b].tied == 2;
         double n = (double)s->params.b[b].count;
-        m.gradients += mib(n * size);
-        m.weights += alias ? 0 : mib(n * size);
+        m.gradients += mib(n * (double)dtype_size(s->optim.type));
+        m.weights += alias ? 0 : mib(n * (double)dtype_size(s->optim.weight_type));
     }
     m.optimiser = mib((double)s->keep.peak) - m.weights - m.gradients;
     m.activations = mib((double)s->step.peak);
@@ -295,7 +294,7 @@ static void say_messages(const struct setup *s)
     int tp = s->g.tp, dp = s->g.dp;
 
     for (int b = 0; b < s->params.nbuckets; b++)
-        grad += (double)s->params.b[b].count * size;
+        grad += (double)s->params.b[b].count;
     say("messages of a rank in a step:");
     if (s->g.pp > 1)
         say("  pipeline      %d x %.3f MiB to each neighbour", s->mbs * s->train.chunks, mib(x));
@@ -304,7 +303,8 @@ static void say_messages(const struct setup *s)
             mib((double)s->mbs * (s->d.L / (double)s->g.pp) * 10 * x * (tp - 1)), mib(x * tp));
     if (dp > 1)
         say("  gradients     %.1f MiB, reduce-scatter; weights %.1f MiB, all-gather",
-            mib(grad * (dp - 1) / dp), mib(grad * (dp - 1) / dp));
+            mib(grad * (double)dtype_size(s->optim.type) * (dp - 1) / dp),
+            mib(grad * (double)dtype_size(s->optim.weight_type) * (dp - 1) / dp));
     if (s->g.pp * tp * dp == 1)
         say("  none: one rank");
 }

@@ -2,6 +2,10 @@
 
 #include "model/geometry.h"
 
+static const enum dtype compute_types[] = {
+    [CONFIG_FLOAT32] = F32, [CONFIG_FLOAT64] = F64, [CONFIG_BFLOAT16] = BF16
+};
+
 static enum status build_schedule(struct setup *s, struct err *e)
 {
     const struct config *c = s->c;
@@ -34,7 +38,7 @@ enum status setup_choose_ops(const struct config *c, const struct ops **ops, str
     struct config_word backend = config_word(KEY_debug_backend, c->debug.backend);
     struct config_word isa = config_word(KEY_debug_isa, c->debug.isa);
 
-    return ops_choose(ops, backend.s, isa.s, c->train.dtype == CONFIG_FLOAT64 ? F64 : F32, e);
+    return ops_choose(ops, backend.s, isa.s, compute_types[c->train.dtype], e);
 }
 
 enum status setup_build(struct setup *s, const struct config *c, const struct grid *g,
@@ -47,7 +51,7 @@ enum status setup_build(struct setup *s, const struct config *c, const struct gr
                          .g = *g,
                          .ops = ops,
                          .threads = threads,
-                         .t = c->train.dtype == CONFIG_FLOAT64 ? F64 : F32,
+                         .t = compute_types[c->train.dtype],
                          .d = dims_of(c, g->tp),
                          .S = c->train.sequence_length,
                          .B = c->train.micro_batch_size,

@@ -103,7 +103,7 @@ class Case:
                     data={'train': self.tokens, 'shuffle': False, 'document_mask': e['document_mask'], **(data or {})},
                     optim={'lr_schedule': 'cosine', **e['optimizer'], **(optim or {})},
                     checkpoint={'interval': 0, **(checkpoint or {})},
-                    debug={'backend': 'reference' if dtype == 'float64' else 'auto'})
+                    debug={'backend': 'auto' if dtype == 'float32' else 'reference'})
 
 
 def relative(a, b): return abs(a - b) / (abs(b) or 1)

@@ -38,7 +38,7 @@ def train(case, folder, name, layout, steps=10, dtype='float32', check=True, **m
     d = os.path.join(folder, f'{case.name}-{dtype}-{name}'.replace(' ', '-'))
     kw = settle(case, layout)
     run_keys = {'threads': 1, **more.pop('run', {})}
-    r = run(['pretrain', case.deck(d, steps=steps, dtype=dtype, run=run_keys, data={'shuffle': True}, **kw, **more)],
+    r = run(['pretrain', case.deck(d, steps=steps, dtype=dtype, run=run_keys, data={'shuffle': True, **more.pop('data', {})}, **kw, **more)],
             n=kw.get('dp', 1) * kw.get('tp', 1) * kw.get('pp', 1))
     if r.returncode and check: raise RuntimeError(f'{name}: {last(r)}')
     return d

@@ -99,7 +99,10 @@ static void check_choice(void)
     checks_report(choose("auto", "auto", F64, &ops) == OK && ops == &ops_ref,
                   "auto is reference for float64");
     checks_report(choose("cpu", "auto", F64, &ops) == E_INPUT, "cpu refuses float64");
-    checks_report(choose("auto", "auto", BF16, &ops) == E_INPUT, "bfloat16 is refused");
+    checks_report(choose("auto", "auto", BF16, &ops) == OK && ops == &ops_ref,
+                  "bfloat16 runs on the reference");
+    checks_report(choose("cpu", "auto", BF16, &ops) == E_INPUT, "bfloat16 on cpu is refused");
+    checks_report(choose("auto", "auto", F16, &ops) == E_INPUT, "float16 is refused");
     checks_report(choose("cuda", "auto", F32, &ops) == E_RESOURCE, "an absent backend is refused");
     checks_report(choose("gpu", "auto", F32, &ops) == E_INPUT &&
                       choose("cpu", "avx1024", F32, &ops) == E_INPUT,
