@@ -16,7 +16,7 @@ step() {    # step TITLE COMMAND...: say it, do it
 }
 
 printf '\n== 1/6 packages\n'
-setup_packages $setup_build_packages sword-text-web python3-minimal
+setup_packages $setup_build_packages sword-text-web python3
 
 printf '\n== 2/6 build (in build/)\n'
 setup_build || exit 1
