@@ -9,9 +9,9 @@
 
 enum { NORM_BLOCK = 4096 }; /* elements of one tp-local tensor whose squares are summed together */
 
-struct slice { /* of one bucket, per rank of grid->grad */
-    int64_t first,
-        count; /* elements of the bucket's flat order; whole norm blocks; count may be 0 */
+/* Of one bucket, per rank of grid->grad: whole norm blocks, perhaps none. */
+struct slice {
+    int64_t first, count;   /* elements of the bucket's flat order */
     int64_t block, nblocks; /* the same as norm blocks of the bucket */
 };
 
@@ -25,10 +25,10 @@ struct piece {
     int writes; /* this rank writes it into a checkpoint (exactly one rank does for each element) */
 };
 
-struct stretch {
+struct stretch { /* elements of a bucket */
     int bucket;
     int64_t at, count;
-}; /* elements of a bucket */
+};
 
 struct optim {
     const struct ops *ops;
