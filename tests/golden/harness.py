@@ -18,6 +18,10 @@ class Tap:
         self.n += 1; self.bad += not cond
         print(('ok' if cond else 'not ok') + f' {self.n} - {name}', flush=True)
         return cond
+    def skip(self, name, why):
+        self.n += 1
+        print(f'ok {self.n} - {name} # SKIP {why}', flush=True)
+
     def done(self):
         print(f'1..{self.n}'); sys.exit(1 if self.bad or not self.n else 0)
 
