@@ -19,6 +19,7 @@
 struct ops {
     const char *name;            /* "reference", "cpu", "cuda" */
     const struct memory *memory; /* where its operands live; NULL: the process's own memory */
+    const struct memory *pinned; /* host memory that a device reaches fast; NULL: no device */
 
     /* ---- queue and memory ---- */
     /* local_rank: which of its node's ranks this is; a GPU backend takes device local_rank %

@@ -33,6 +33,9 @@ struct stretch { /* elements of a bucket */
 struct optim {
     const struct ops *ops;
     struct queue *q;
+    const struct ops *state_ops; /* of masters and moments: the same, or the CPU's */
+    struct queue *state_q;
+    int offloaded; /* masters and moments live in host memory */
     const struct grid *g;
     const struct params *ps;
     enum dtype type;                 /* masters, moments, gradients: F32 or F64 */
@@ -57,11 +60,13 @@ struct optim {
     int64_t *square_at, *square_n; /* my norm blocks, grouped by bucket */
     dptr blocks_at, blocks_n;      /* the same, on the device */
     int64_t nsquares;
-    int64_t *square_first;           /* [nbuckets + 1] */
-    int64_t *square_counts;          /* [ranks] */
-    dptr sums, sums_all, norm, clip; /* device: my block sums, everybody's, F64 scalars */
-    double *host_sums, *tensor_sums; /* [all blocks], [tensors of the model x tp] */
-    struct request *requests;        /* [nbuckets] */
+    int64_t *square_first;                    /* [nbuckets + 1] */
+    int64_t *square_counts;                   /* [ranks] */
+    dptr sums, sums_all, norm, clip;          /* device: my block sums, everybody's, F64 scalars */
+    double *host_sums, *tensor_sums;          /* [all blocks], [tensors of the model x tp] */
+    struct request *requests;                 /* [nbuckets] */
+    struct operand host_grad[2], host_weight; /* offload.c: chunks under way */
+    dptr host_norm, host_clip;
     struct comm *tied_peer; /* first and last stage of a tied model at one (dp, tp): size 2; NULL */
 };
 
@@ -70,10 +75,18 @@ struct optim {
 int64_t piece_real(const struct piece *p) LOCAL;
 int piece_boxes(const struct piece *p, int64_t at, int64_t n, struct box out[BOX_RUN_MAX]) LOCAL;
 
-/* Lists only; no communicator is touched (also for plans). */
-void optim_init(struct optim *o, const struct ops *ops, const struct grid *g,
-                const struct params *ps, enum dtype weight_type, int zero_stage) LOCAL;
-void optim_place(struct optim *o, struct arena *keep) LOCAL;
+/* Lists only; no communicator is touched (also for plans). state_ops: `ops`, or the CPU's, which
+ * then has masters and moments in host memory. */
+void optim_init(struct optim *o, const struct ops *ops, const struct ops *state_ops,
+                const struct grid *g, const struct params *ps, enum dtype weight_type,
+                int zero_stage) LOCAL;
+/* state: for masters and moments; keep itself unless they are offloaded */
+void optim_place(struct optim *o, struct arena *keep, struct arena *state) LOCAL;
+/* Masters are apart from the compute weights. */
+static inline int optim_has_masters(const struct optim *o)
+{
+    return o->offloaded || o->weight_type != o->type;
+}
 void optim_free(struct optim *o) LOCAL;
 
 /* Fill this rank's masters: source writes the elements of `what` (global coordinates of p) as

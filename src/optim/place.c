@@ -1,4 +1,4 @@
-#include "optim/optim.h"
+#include "optim/offload.h"
 
 static int64_t blocks_of(const struct param *p)
 {
@@ -54,7 +54,7 @@ static void pieces_of_slice(struct optim *o, int bucket, int r)
         int64_t from = max_i64(p->at, s->first);
         int64_t to = min_i64(p->at + p->count, s->first + s->count);
         int64_t in_state = o->zero_stage ? from - s->first : from;
-        int64_t in_masters = o->weight_type == o->type ? from : in_state;
+        int64_t in_masters = optim_has_masters(o) ? in_state : from;
         if (from >= to)
             continue;
         o->pieces[o->npieces++] = (struct piece){
@@ -118,13 +118,16 @@ static void squares_list(struct optim *o)
     o->square_first[o->ps->nbuckets] = o->nsquares = n;
 }
 
-void optim_init(struct optim *o, const struct ops *ops, const struct grid *g,
-                const struct params *ps, enum dtype weight_type, int zero_stage)
+void optim_init(struct optim *o, const struct ops *ops, const struct ops *state_ops,
+                const struct grid *g, const struct params *ps, enum dtype weight_type,
+                int zero_stage)
 {
     size_t nb = (size_t)ps->nbuckets, slices, blocks = 0;
     int first = -1, copy = -1;
 
     *o = (struct optim){ .ops = ops,
+                         .state_ops = state_ops,
+                         .offloaded = state_ops != ops,
                          .g = g,
                          .ps = ps,
                          .type = weight_type == F64 ? F64 : F32,
@@ -168,7 +171,7 @@ void optim_init(struct optim *o, const struct ops *ops, const struct grid *g,
             o->square_counts[r] += o->slices[(int64_t)b * o->ranks + r].nblocks;
 }
 
-void optim_place(struct optim *o, struct arena *keep)
+void optim_place(struct optim *o, struct arena *keep, struct arena *state)
 {
     int64_t blocks = 0;
 
@@ -178,10 +181,10 @@ void optim_place(struct optim *o, struct arena *keep)
         int alias = bucket_is_alias(o, b);
         o->weights[b] = alias ? o->weights[o->alias_of] : operand_take(keep, n, o->weight_type);
         o->masters[b] =
-            alias || o->weight_type == o->type ? o->weights[b] : operand_take(keep, mine, o->type);
+            alias || !optim_has_masters(o) ? o->weights[b] : operand_take(state, mine, o->type);
         o->grads[b] = operand_take(keep, n, o->type);
-        o->m[b] = operand_take(keep, alias ? 0 : mine, o->type);
-        o->v[b] = operand_take(keep, alias ? 0 : mine, o->type);
+        o->m[b] = operand_take(state, alias ? 0 : mine, o->type);
+        o->v[b] = operand_take(state, alias ? 0 : mine, o->type);
     }
     for (int r = 0; r < o->ranks; r++)
         blocks += o->square_counts[r];
@@ -192,6 +195,7 @@ void optim_place(struct optim *o, struct arena *keep)
     o->blocks_n = arena_take(keep, sizeof(int64_t) * (size_t)o->nsquares);
     o->norm = arena_take(keep, sizeof(double));
     o->clip = arena_take(keep, sizeof(double));
+    offload_place(o, state);
     pieces_list(o);
 }
 

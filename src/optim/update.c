@@ -1,4 +1,4 @@
-#include "optim/optim.h"
+#include "optim/offload.h"
 
 #include <math.h>
 #include <string.h>
@@ -86,9 +86,24 @@ static void gather_slices(struct optim *o)
 
 void optim_gather_weights(struct optim *o)
 {
-    for (int i = 0; i < o->npieces && o->weight_type != o->type; i++)
+    if (o->offloaded)
+        offload_weights(o);
+    for (int i = 0; i < o->npieces && optim_has_masters(o) && !o->offloaded; i++)
         o->ops->convert(o->q, o->pieces[i].weight, o->pieces[i].master, o->pieces[i].count);
     gather_slices(o);
+}
+
+static void update_pieces(struct optim *o, const struct optim_step *s, struct adamw_step a,
+                          double norm)
+{
+    o->ops->upload(o->q, o->norm, &norm, sizeof norm);
+    o->ops->clip_factor(o->q, o->clip, o->norm, s->clip, 1 / s->scale);
+    for (int i = 0; i < o->npieces; i++) {
+        const struct piece *p = &o->pieces[i];
+        a.decay = p->p->row->decayed ? s->weight_decay : 0;
+        o->ops->adamw(o->q, p->master, p->exp_avg, p->exp_avg_sq, p->grad,
+                      optim_has_masters(o) ? p->weight : OPERAND_NONE, o->clip, &a, p->count);
+    }
 }
 
 void optim_update(struct optim *o, const struct optim_step *s, double norm)
@@ -98,13 +113,9 @@ void optim_update(struct optim *o, const struct optim_step *s, double norm)
     o->t++;
     a.correction1 = 1 - pow(s->beta1, (double)o->t);
     a.correction2 = 1 - pow(s->beta2, (double)o->t);
-    o->ops->upload(o->q, o->norm, &norm, sizeof norm);
-    o->ops->clip_factor(o->q, o->clip, o->norm, s->clip, 1 / s->scale);
-    for (int i = 0; i < o->npieces; i++) {
-        const struct piece *p = &o->pieces[i];
-        a.decay = p->p->row->decayed ? s->weight_decay : 0;
-        o->ops->adamw(o->q, p->master, p->exp_avg, p->exp_avg_sq, p->grad,
-                      o->weight_type != o->type ? p->weight : OPERAND_NONE, o->clip, &a, p->count);
-    }
+    if (o->offloaded)
+        offload_update(o, s, a, norm);
+    else
+        update_pieces(o, s, a, norm);
     gather_slices(o);
 }

@@ -33,7 +33,8 @@ static enum status set_run(struct optim *o, const struct piece *p, int64_t at, i
         done += box_count(&box[i]);
     }
     dtype_convert(typed, o->type, values, F64, n);
-    o->ops->upload(o->q, operand_at(p->master, at).p, typed, (size_t)n * dtype_size(o->type));
+    o->state_ops->upload(o->state_q, operand_at(p->master, at).p, typed,
+                         (size_t)n * dtype_size(o->type));
     return OK;
 }
 
@@ -48,7 +49,7 @@ enum status optim_set_masters(struct optim *o, optim_source *source, void *conte
         for (int64_t at = 0; at < real && st == OK; at += CHUNK)
             st = set_run(o, p, at, min_i64(CHUNK, real - at), source, context, values, typed, e);
     }
-    o->ops->sync(o->q);
+    o->state_ops->sync(o->state_q);
     mem_give(values);
     mem_give(typed);
     return st;

@@ -185,7 +185,8 @@ static enum status load_checkpoint(struct run *r, struct err *e)
                     "(hash %s, now %s)",
                     r->resume_from, ck.data_hash, r->train.hash);
     if (st == OK)
-        st = checkpoint_load(&ck, r->ops, r->q, r->s.optim.pieces, r->s.optim.npieces, e);
+        st = checkpoint_load(&ck, r->s.optim.state_ops, r->s.optim.state_q, r->s.optim.pieces,
+                             r->s.optim.npieces, e);
     if (st == OK) {
         r->step = ck.scalars.step;
         r->saved = r->resumed_elsewhere ? -1 : r->step;

@@ -10,7 +10,8 @@
 
 struct plan_memory {
     double weights, gradients, optimiser, activations, scratch, total;
-}; /* MiB */
+    double host; /* of it in host memory beside a device */
+};               /* MiB */
 
 static double mib(double bytes)
 {
@@ -27,10 +28,11 @@ static struct plan_memory memory_of(const struct setup *s)
         m.gradients += mib(n * (double)dtype_size(s->optim.type));
         m.weights += alias ? 0 : mib(n * (double)dtype_size(s->optim.weight_type));
     }
-    m.optimiser = mib((double)s->keep.peak) - m.weights - m.gradients;
+    m.optimiser = mib((double)(s->keep.peak + s->state.peak)) - m.weights - m.gradients;
     m.activations = mib((double)s->step.peak);
     m.scratch = mib((double)s->scratch.peak);
-    m.total = mib((double)setup_bytes(s));
+    m.host = mib((double)setup_host_bytes(s));
+    m.total = mib((double)setup_bytes(s)) + m.host;
     return m;
 }
 
@@ -159,9 +161,13 @@ static void say_stages(const struct setup *s)
 
 static void say_memory(const struct plan_memory *m)
 {
+    char host[64] = "";
+
+    if (m->host > 0)
+        snprintf(host, sizeof host, ", %.1f of it in host memory", m->host);
     say("memory  per rank: weights %.1f, gradients %.1f, optimiser %.1f, activations %.1f, scratch "
-        "%.1f = %.1f MiB",
-        m->weights, m->gradients, m->optimiser, m->activations, m->scratch, m->total);
+        "%.1f = %.1f MiB%s",
+        m->weights, m->gradients, m->optimiser, m->activations, m->scratch, m->total, host);
 }
 
 static void say_data(const struct config *c, int64_t tokens, int64_t samples, int64_t validation)

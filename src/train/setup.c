@@ -42,9 +42,21 @@ enum status setup_choose_ops(const struct config *c, const struct ops **ops, str
     return ops_choose(ops, backend.s, isa.s, compute_types[c->train.dtype], e);
 }
 
+/* Who updates: the backend itself or, with the optimiser's state in host memory, the CPU's. */
+static enum status choose_state_ops(const struct setup *s, const struct ops **ops, struct err *e)
+{
+    struct config_word isa = config_word(KEY_debug_isa, s->c->debug.isa);
+
+    *ops = s->ops;
+    if (s->c->train.offload != OFFLOAD_OPTIMIZER)
+        return OK;
+    return ops_choose(ops, "cpu", isa.s, F32, e);
+}
+
 enum status setup_build(struct setup *s, const struct config *c, const struct grid *g,
                         const struct ops *ops, int threads, struct err *e)
 {
+    const struct ops *state_ops;
     int *stage;
     enum status st;
 
@@ -65,7 +77,9 @@ enum status setup_build(struct setup *s, const struct config *c, const struct gr
     stage = s->train.stage_of + g->pp_rank * s->train.chunks;
     params_build(&s->params, &s->d, g->tp_rank, s->stages, s->first_layer, stage, s->train.chunks);
     env_init(&s->env, ops, &s->g, &s->params, s->B, s->S, s->t, threads);
-    optim_init(&s->optim, ops, &s->g, &s->params, s->t, (int)c->parallel.zero_stage);
+    if ((st = choose_state_ops(s, &state_ops, e)) != OK)
+        return st;
+    optim_init(&s->optim, ops, state_ops, &s->g, &s->params, s->t, (int)c->parallel.zero_stage);
     s->env.weights = s->optim.weights;
     s->env.grads = s->optim.grads;
     pipeline_init(&s->pipe, &s->env, &s->optim, &s->train, &s->eval, s->first_layer);
@@ -78,7 +92,7 @@ static void place(struct setup *s)
 
     for (int c = 0; c < s->pipe.chunks; c++)
         last |= s->pipe.stage[c].head;
-    optim_place(&s->optim, &s->keep);
+    optim_place(&s->optim, &s->keep, s->optim.offloaded ? &s->state : &s->keep);
     pipeline_place(&s->pipe, &s->step);
     env_place(&s->env, &s->keep, &s->scratch, s->positions, last);
 }
@@ -88,7 +102,13 @@ void setup_measure(struct setup *s)
     arena_measure(&s->keep, "weights, gradients, optimiser", s->ops->memory);
     arena_measure(&s->step, "activations", s->ops->memory);
     arena_measure(&s->scratch, "scratch", s->ops->memory);
+    arena_measure(&s->state, "optimiser in host memory", s->ops->pinned);
     place(s);
+}
+
+size_t setup_host_bytes(const struct setup *s)
+{
+    return s->state.peak;
 }
 
 size_t setup_bytes(const struct setup *s)
@@ -98,16 +118,22 @@ size_t setup_bytes(const struct setup *s)
 
 enum status setup_open(struct setup *s, struct queue *q, struct err *e)
 {
-    struct arena *const arenas[] = { &s->keep, &s->step, &s->scratch };
+    struct arena *const arenas[] = { &s->keep, &s->step, &s->scratch, &s->state };
+    int n = COUNT_OF(arenas) - !s->optim.offloaded;
     enum status st;
 
     setup_measure(s);
-    for (int i = 0; i < COUNT_OF(arenas); i++)
+    for (int i = 0; i < n; i++)
         if ((st = arena_open(arenas[i], e)) != OK)
             return st;
-    s->env.q = s->optim.q = q;
+    s->env.q = s->optim.q = s->optim.state_q = q;
+    if (s->optim.offloaded) {
+        if ((st = s->optim.state_ops->queue_create(&s->state_q, s->threads, 0, e)) != OK)
+            return st;
+        s->optim.state_q = s->state_q;
+    }
     place(s);
-    for (int i = 0; i < COUNT_OF(arenas); i++)
+    for (int i = 0; i < n; i++)
         arena_seal(arenas[i]);
     optim_upload_lists(&s->optim);
     return OK;
@@ -118,6 +144,9 @@ void setup_free(struct setup *s)
     arena_close(&s->keep);
     arena_close(&s->step);
     arena_close(&s->scratch);
+    arena_close(&s->state);
+    if (s->state_q)
+        s->optim.state_ops->queue_free(s->state_q);
     pipeline_free(&s->pipe);
     optim_free(&s->optim);
     params_free(&s->params);

@@ -23,6 +23,8 @@ struct setup {
     struct optim optim;
     struct pipeline pipe;
     struct arena keep, step, scratch;
+    struct arena state;    /* masters and moments, if they are offloaded to the host */
+    struct queue *state_q; /* of the CPU backend then; else NULL */
 };
 
 /* The compute backend that the input asks for. */
@@ -31,8 +33,10 @@ enum status setup_choose_ops(const struct config *c, const struct ops **ops, str
  * E_INPUT. */
 enum status setup_build(struct setup *s, const struct config *c, const struct grid *g,
                         const struct ops *ops, int threads, struct err *e) LOCAL;
-void setup_measure(struct setup *s) LOCAL;       /* arenas' peaks */
-size_t setup_bytes(const struct setup *s) LOCAL; /* after setup_measure: all arenas */
+void setup_measure(struct setup *s) LOCAL; /* arenas' peaks */
+/* After setup_measure: all arenas but `state`; and that one. */
+size_t setup_bytes(const struct setup *s) LOCAL;
+size_t setup_host_bytes(const struct setup *s) LOCAL;
 enum status setup_open(struct setup *s, struct queue *q,
                        struct err *e) LOCAL; /* allocate and place */
 void setup_free(struct setup *s) LOCAL;

@@ -28,8 +28,8 @@ static enum status save(struct run *r, struct err *e)
 
     if (r->saved == r->step)
         return OK;
-    st = checkpoint_save(c->run.directory, &r->g, r->ops, r->q, &r->s.params, r->s.optim.pieces,
-                         r->s.optim.npieces, &s, &x, e);
+    st = checkpoint_save(c->run.directory, &r->g, r->s.optim.state_ops, r->s.optim.state_q,
+                         &r->s.params, r->s.optim.pieces, r->s.optim.npieces, &s, &x, e);
     if (st == OK) {
         r->saved = r->step;
         st = checkpoint_retain(c->run.directory, &r->g, (int)c->checkpoint.keep_last,
