@@ -71,10 +71,10 @@ static void product_run(struct queue *q, const struct product *p)
     if (p->m == 0 || p->n == 0 || (p->depth == 0 && p->add)) {
         return;
     }
+    for (int64_t i = 0; i < p->n && p->depth == 0; i++) {
+        cuda_zero(q, operand_at(p->c, i * p->ldc).p, (size_t)p->m * size);
+    }
     if (p->depth == 0) {
-        cuda_check(cudaMemset2DAsync(p->c.p.p, (size_t)p->ldc * size, 0, (size_t)p->m * size,
-                                     (size_t)p->n, q->stream),
-                   p->name);
         return;
     }
     BUG_IF(p->a.t != p->b.t || (p->c.t != p->a.t && p->c.t != F32));
