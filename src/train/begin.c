@@ -142,19 +142,22 @@ static enum status open_data(struct run *r, struct err *e)
     return agree(r->g.world, st, e);
 }
 
-/* Sum over a node of what its ranks need, against the limit of the node. */
+/* Sum over a node of what its ranks need, against the limit of the node and what its GPUs have. */
 static enum status check_memory(struct run *r, struct err *e)
 {
     double limit = r->c->run.memory_limit * 1073741824.0;
     int64_t need;
-    enum status st = OK;
+    enum status st;
 
     setup_measure(&r->s);
     need = (int64_t)setup_bytes(&r->s);
+    st = device_check_memory(r, need, e);
+    if (r->ops->memory)
+        need = (int64_t)setup_host_bytes(&r->s);
     comm_sum_i64(r->g.node, &need, 1);
     if (limit <= 0)
         limit = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    if ((double)need > limit)
+    if (st == OK && (double)need > limit)
         st = err_set(
             e, E_RESOURCE,
             "this node's %d ranks need %.2f GiB, the limit is %.4g GiB: use more nodes, a larger "
@@ -242,9 +245,10 @@ static enum status choose_backend(struct run *r, int *threads, struct err *e)
     enum status st;
 
     *threads = grid_pin_threads(&r->g, (int)r->c->run.threads);
+    device_resolve(r);
     st = setup_choose_ops(r->c, &r->ops, e);
     if (st == OK)
-        st = r->ops->queue_create(&r->q, *threads, r->g.node_rank, e);
+        st = device_open(r, *threads, e);
     return agree(r->g.world, st, e);
 }
 
@@ -267,18 +271,6 @@ static void place_rows(struct run *r)
 
     r->rows = (struct batch_rows){ mem_take(bytes), mem_take(bytes), mem_take(bytes),
                                    mem_take(bytes), mem_take(bytes) };
-}
-
-/* What all cores of the nodes reach together: where ranks share cores, as many as there are cores
- * measure and the others sleep in the sum. */
-static void measure_peak(struct run *r)
-{
-    int64_t busy = max_i64(1, r->g.cores / r->s.threads);
-
-    comm_barrier(r->g.world);
-    if (r->g.node_rank < busy)
-        r->peak = r->ops->measure_peak(r->q, r->s.t, 0.1);
-    comm_sum_f64(r->g.world, &r->peak, 1);
 }
 
 enum status run_begin(struct run *r, struct comm *world, const struct run_request *q, struct err *e)
@@ -310,7 +302,7 @@ enum status run_begin(struct run *r, struct comm *world, const struct run_reques
     st = setup_open(&r->s, r->q, e);
     if ((st = agree(world, st, e)) != OK || (st = set_values(r, e)) != OK)
         return st;
-    measure_peak(r);
+    device_measure_peak(r);
     r->input_nml = config_write(c);
     return OK;
 }

@@ -15,6 +15,9 @@ struct run {
     struct corpus train, validation; /* validation.nfiles 0: none */
     struct batch_rows rows;          /* one micro-batch, host     */
     double peak;                     /* FLOP/s of all ranks together */
+    struct ops_device device;        /* where operations run on one   */
+    int device_ranks;                /* of this node that share it    */
+    char no_device[256];             /* rank 0: why 'auto' took none  */
     struct loss_scale scale;         /* float16: what the loss is multiplied by */
     struct loss_scale_rule rule;     /* init 0: nothing is scaled */
     int64_t step;                    /* finished updates          */
@@ -43,6 +46,15 @@ enum status train_main(struct comm *world, const struct run_request *r) COLL(wor
 enum status run_begin(struct run *r, struct comm *world, const struct run_request *q, struct err *e)
     COLL(world);
 void run_end(struct run *r) COLL(world);
+/* ---- device.c: where the run computes ---- */
+/* run.device = 'auto' becomes 'cuda' if every rank has a device that can be used, else 'cpu'. */
+void device_resolve(struct run *r) COLL(world);
+enum status device_open(struct run *r, int threads, struct err *e) LOCAL; /* the queue */
+/* need: bytes of this rank's arenas. Ranks that share a device share its memory. */
+enum status device_check_memory(struct run *r, int64_t need, struct err *e) COLL(r->g.node);
+void device_measure_peak(struct run *r) COLL(world);
+/* For the screen; "" on a CPU that was asked for. */
+void device_describe(const struct run *r, char *text, size_t bytes) LOCAL;
 /* ---- step.c ---- */
 struct step_result {
     double loss, norm, lr, bubble;

@@ -149,7 +149,7 @@ static void say_end(struct run *r, enum status st, const struct err *e)
     const char *dir = r->c->run.directory;
 
     if (st == OK) {
-        if (r->steps_here > 0)
+        if (r->steps_here > 0 && !r->ops->memory)
             say("memory  grew by %.1f MiB, %.1f MiB were planned (rank 0)",
                 (double)(mem_resident() - r->resident) / 1048576.0,
                 (double)setup_bytes(&r->s) / 1048576.0);
