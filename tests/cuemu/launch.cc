@@ -78,11 +78,21 @@ void place_threads(unsigned id, int seat)
         f->c.lane = i % WARP;
         f->c.warp = i / WARP;
         f->st = state::ready;
+        if (f->c.lane == 0)
+            running.present[f->c.warp] = running.waiting[f->c.warp] = 0;
+        running.present[f->c.warp] |= 1u << f->c.lane;
         f->where = { nullptr, 0 };
         f->block_barriers = f->warp_barriers = 0;
         f->copies = f->groups = 0;
         fiber_prepare(f, seat);
     }
+}
+
+[[noreturn]] void stop_stuck(const fiber *f)
+{
+    if (f->st == state::at_warp_operation && f->mask & ~running.present[f->c.warp])
+        stop("the mask of a warp operation names a lane that has exited", f);
+    stop("deadlock: a barrier or warp operation that not all threads reach", f);
 }
 
 void run_block()
@@ -109,7 +119,7 @@ void run_block()
         if (ended == running.threads)
             return;
         if (!any && stuck)
-            stop("deadlock: a barrier or warp operation that not all threads reach", stuck);
+            stop_stuck(stuck);
     }
 }
 
