@@ -96,8 +96,9 @@ void shared_open(size_t dynamic_bytes); /* for a block: sets dynamic_shared of e
 void shared_close();
 void shared_forget(); /* after the launch */
 bool shared_contains(const void *p, size_t bytes);
+void fresh_begin();               /* of a launch */
 char *fresh_memory(size_t bytes); /* filled with 0xff: a NaN in every float format */
-void give_back(char *p, size_t bytes);
+void give_back(char *p);
 
 /* ---- launch.cc ---- */
 [[noreturn]] void stop(const char *what, const fiber *f = nullptr);
