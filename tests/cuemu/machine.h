@@ -110,10 +110,14 @@ cudaError_t device_error();        /* of a machine without a usable device, or s
 int device_of_thread();
 size_t dynamic_shared_limit(const void *kernel);
 
-/* ---- streams.cc and memory.cc ---- */
+/* ---- streams.cc ---- */
 bool stream_usable(cudaStream_t s); /* it is alive and of the current device */
 unsigned stream_number();           /* of the stream whose work runs */
 void synchronize_all();
+
+/* ---- protect.cc ---- */
+void *storage_take(size_t bytes); /* of a device block; NULL: there is none */
+void storage_give(void *p);
 void memory_open(); /* device memory is accessible between these */
 void memory_close();
 

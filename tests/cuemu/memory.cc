@@ -61,6 +61,24 @@ bool side_fits(const void *p, size_t bytes, bool device)
            reinterpret_cast<uintptr_t>(p) + bytes <= b->first + b->second.bytes;
 }
 
+void *pinned_take(size_t bytes)
+{
+    void *p;
+
+    if (posix_memalign(&p, 256, bytes) != 0)
+        return nullptr;
+    raw_fill(p, 0xff, bytes);
+    return p;
+}
+
+void storage_free(void *p, owner kind)
+{
+    if (kind == owner::device)
+        storage_give(p);
+    else
+        free(p);
+}
+
 cudaError_t take(void **p, size_t bytes, owner kind)
 {
     int device = device_of_thread();
@@ -72,9 +90,9 @@ cudaError_t take(void **p, size_t bytes, owner kind)
         return cudaSuccess;
     if (kind == owner::device && bytes > capacity() - taken[device])
         return failed(cudaErrorMemoryAllocation);
-    if (posix_memalign(p, 256, bytes) != 0)
+    *p = kind == owner::device ? storage_take(bytes) : pinned_take(bytes);
+    if (!*p)
         return failed(cudaErrorMemoryAllocation);
-    raw_fill(*p, 0xff, bytes);
     blocks[reinterpret_cast<uintptr_t>(*p)] = { bytes, kind, device };
     if (kind == owner::device)
         taken[device] += bytes;
@@ -94,7 +112,7 @@ cudaError_t give(void *p, owner kind)
     if (kind == owner::device)
         taken[at->second.device] -= at->second.bytes;
     blocks.erase(at);
-    free(p);
+    storage_free(p, kind);
     return cudaSuccess;
 }
 
@@ -141,14 +159,6 @@ void set_bytes(void *to, int byte, size_t bytes)
 }
 
 } // namespace
-
-void memory_open()
-{
-}
-
-void memory_close()
-{
-}
 
 void note_read(const void *p, size_t bytes)
 {
@@ -294,7 +304,7 @@ cudaError_t cudaDeviceReset(void)
         }
         if (at->second.kind == owner::device)
             taken[at->second.device] -= at->second.bytes;
-        free(reinterpret_cast<void *>(at->first));
+        storage_free(reinterpret_cast<void *>(at->first), at->second.kind);
         at = blocks.erase(at);
     }
     return cudaSuccess;
