@@ -36,7 +36,8 @@ device_unwritten|wrong result|plain asan tsan|eager
 device_freed|heap-use-after-free|asan|eager
 host_touches_device|host code touches device memory|plain|eager
 wild_address|invalid address.*; kernel follow, block (0,0,0), thread (0,0,0)|plain|eager
-wild_address|SEGV|asan tsan|eager
+wild_address|null pointer|asan|eager
+wild_address|SEGV|tsan|eager
 stack_overflow|stack overflow of a thread; kernel recurse|plain|eager
 absent_lane|a lane that the block does not have|plain asan tsan|eager
 lane_outside_mask|a lane outside its own mask|plain asan tsan|eager
