@@ -3,8 +3,6 @@
 #include "base/clock.h"
 
 #include <sched.h>
-#include <stdio.h>
-#include <string.h>
 
 /* Idle rounds before a wait loop sleeps, and how long it does. */
 enum { YIELDS = 100 };
@@ -71,17 +69,4 @@ cudaEvent_t device_event_create(void)
 
     cuda_check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreate");
     return e;
-}
-
-void comm_gpu_of(struct queue *q, struct comm_gpu *gpu)
-{
-    struct cudaDeviceProp prop;
-    char *at = gpu->uuid;
-
-    cuda_check(cudaGetDeviceProperties(&prop, q->device), "cudaGetDeviceProperties");
-    memset(gpu, 0, sizeof *gpu);
-    at += sprintf(at, "GPU");
-    for (int i = 0; i < 16; i++)
-        at += sprintf(at, "%s%02x", i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-                      (unsigned)(unsigned char)prop.uuid.bytes[i]);
 }

@@ -94,10 +94,6 @@ struct comm_ops {
 /* ---- memory of a GPU: cuda/ ----
  * Each makes a communicator of the ranks of `host` (a communicator for host memory, which stays in
  * use and is not freed with it). tags: point-to-point tags in use are 0..tags-1. */
-struct comm_gpu { /* the name of q's device, "GPU-" and its UUID as nvidia-smi shows it */
-    char uuid[48];
-};
-void comm_gpu_of(struct queue *q, struct comm_gpu *gpu) LOCAL;
 /* Through pinned host memory and `host`'s own transfers. Alone in `host`: copies only. */
 enum status comm_staged_create(struct comm **c, struct comm *host, int tags, struct err *e)
     COLL(host);

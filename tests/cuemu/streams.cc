@@ -41,6 +41,7 @@ struct CUevent_st {
 
 namespace cuemu
 {
+
 namespace
 {
 
