@@ -46,7 +46,8 @@ static void print_version(void)
     const struct ops *ops;
 
     ops_choose(&ops, "auto", "auto", F32, NULL);
-    printf("pretrain %s\n%s\n%s\nproducts: %s\nfeatures: float32; float64, bfloat16 (reference); "
+    printf("pretrain %s\n%s\n%s\nproducts: %s\nfeatures: float32, bfloat16, float16; float64 "
+           "(reference); "
            "dp, tp, pp; "
            "gpipe, 1f1b, zb-h1, "
            "interleaved; zero 0, 1; no CUDA\n",

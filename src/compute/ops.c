@@ -47,16 +47,14 @@ enum status ops_choose(const struct ops **ops, const char *backend, const char *
                        struct err *e)
 {
     int is_auto = !strcmp(backend, "auto"), is_cpu = !strcmp(backend, "cpu");
-    if (t != F32 && t != F64 && t != BF16) {
-        return err_set(
-            e, E_INPUT,
-            "dtype %s: the compute backends of this build take float32, float64 and bfloat16",
-            dtype_name(t));
+    if (t != F32 && t != F64 && t != BF16 && t != F16) {
+        return err_set(e, E_INPUT, "dtype %s: compute takes float32, float64, bfloat16 and float16",
+                       dtype_name(t));
     }
-    if (!strcmp(backend, "reference") || (is_auto && t != F32)) {
+    if (!strcmp(backend, "reference") || (is_auto && t == F64)) {
         return choose_reference(ops, t);
     }
-    if (is_cpu && t != F32) {
+    if (is_cpu && t == F64) {
         return err_set(e, E_INPUT,
                        "%s runs on the reference backend only: set the backend to 'reference' or "
                        "'auto', or the dtype to 'float32'",

@@ -190,6 +190,8 @@ static enum status load_checkpoint(struct run *r, struct err *e)
         r->step = ck.scalars.step;
         r->saved = r->resumed_elsewhere ? -1 : r->step;
         r->s.optim.t = ck.scalars.adam_t;
+        if (r->rule.init > 0 && ck.scalars.loss.scale > 0)
+            r->scale = ck.scalars.loss;
         checkpoint_close(&ck);
     }
     st = agree(r->g.world, st, e);
@@ -198,11 +200,27 @@ static enum status load_checkpoint(struct run *r, struct err *e)
     return st;
 }
 
+/* Other types than float16 have the range of float32. */
+static void start_loss_scale(struct run *r)
+{
+    const struct config *c = r->c;
+
+    r->rule = (struct loss_scale_rule){ .growth_interval = c->train.loss_scale_growth_interval,
+                                        .backoff = c->train.loss_scale_backoff,
+                                        .hysteresis = c->train.loss_scale_hysteresis };
+    r->scale = (struct loss_scale){ .scale = 1 };
+    if (c->train.dtype != CONFIG_FLOAT16)
+        return;
+    r->rule.init = c->train.loss_scale_init;
+    loss_scale_start(&r->scale, &r->rule);
+}
+
 static enum status set_values(struct run *r, struct err *e)
 {
     const struct config *c = r->c;
     enum status st;
 
+    start_loss_scale(r);
     env_fill_rope(&r->s.env,
                   &(struct rope_scaling){ c->model.rope_scaling_type, c->model.rope_scaling_factor,
                                           c->model.rope_low_freq_factor,

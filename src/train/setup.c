@@ -4,7 +4,7 @@
 #include "model/geometry.h"
 
 static const enum dtype compute_types[] = {
-    [CONFIG_FLOAT32] = F32, [CONFIG_FLOAT64] = F64, [CONFIG_BFLOAT16] = BF16
+    [CONFIG_FLOAT32] = F32, [CONFIG_FLOAT64] = F64, [CONFIG_BFLOAT16] = BF16, [CONFIG_FLOAT16] = F16
 };
 
 static enum status build_schedule(struct setup *s, struct err *e)
