@@ -39,6 +39,7 @@ struct CUevent_st {
 
 namespace cuemu
 {
+
 namespace
 {
 
