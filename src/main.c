@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/options.h"
-#include "compute/ops.h"
+#include "compute/choose.h"
 #include "input/config.h"
 #include "parallel/comm_mpi.h"
 #include "store/h5.h"

@@ -12,9 +12,9 @@ enum { HUGE_PAGE = 2 << 20 };
 
 static atomic_llong requests;
 
-void arena_measure(struct arena *a, const char *name)
+void arena_measure(struct arena *a, const char *name, const struct memory *from)
 {
-    *a = (struct arena){ .name = name };
+    *a = (struct arena){ .name = name, .from = from };
 }
 
 /* size bytes that begin at a multiple of HUGE_PAGE, or NULL. */
@@ -50,12 +50,15 @@ enum status arena_open(struct arena *a, struct err *e)
     atomic_fetch_add(&requests, 1);
     if (size < page)
         size = page;
-    a->base = size >= 2 * HUGE_PAGE ? map_huge(size) : map_small(size);
+    if (a->from)
+        a->base = a->from->take(size);
+    else
+        a->base = size >= 2 * HUGE_PAGE ? map_huge(size) : map_small(size);
     if (!a->base)
         return err_set(e, E_RESOURCE,
-                       "cannot get %.1f MiB for the arena %s: use more ranks on more nodes, or a "
-                       "smaller micro_batch_size or sequence_length",
-                       (double)size / (1 << 20), a->name);
+                       "cannot get %.1f MiB of %s memory for the arena %s: use more ranks on more "
+                       "nodes, or a smaller micro_batch_size or sequence_length",
+                       (double)size / (1 << 20), a->from ? a->from->name : "main", a->name);
     a->size = size;
     a->used = a->peak = 0;
     return OK;
@@ -63,9 +66,11 @@ enum status arena_open(struct arena *a, struct err *e)
 
 void arena_close(struct arena *a)
 {
-    if (a->base)
+    if (a->base && a->from)
+        a->from->give(a->base, a->size);
+    else if (a->base)
         munmap(a->base, a->size);
-    *a = (struct arena){ .name = a->name };
+    *a = (struct arena){ .name = a->name, .from = a->from };
 }
 
 dptr arena_take(struct arena *a, size_t bytes)

@@ -7,16 +7,25 @@
 
 enum { ARENA_ALIGN = 64 };
 
+/* Another kind of memory than the process's own: a GPU's, or pinned for it. */
+struct memory {
+    const char *name;
+    void *(*take)(size_t bytes); /* zeroed, aligned to 256; NULL: there is none left */
+    void (*give)(void *p, size_t bytes);
+};
+
 struct arena {
     const char *name;
-    char *base;  /* NULL while measuring */
-    size_t size; /* bytes at base        */
+    const struct memory *from; /* NULL: the process's own */
+    char *base;                /* NULL while measuring */
+    size_t size;               /* bytes at base        */
     size_t used, peak;
     int sealed; /* takes are bugs       */
 };
 
-void arena_measure(struct arena *a, const char *name) LOCAL;
-/* Allocate a->peak bytes (page-aligned, huge pages advised, zeroed) and rewind to 0.
+void arena_measure(struct arena *a, const char *name, const struct memory *from) LOCAL;
+/* Allocate a->peak bytes, zeroed, in one piece (own memory: page-aligned, huge pages advised) and
+ * rewind to 0.
  * E_RESOURCE if it cannot be had. */
 enum status arena_open(struct arena *a, struct err *e) LOCAL;
 void arena_close(struct arena *a) LOCAL;

@@ -16,7 +16,7 @@ void err_prefix(struct err *e, const char *fmt, ...) LOCAL __attribute__((format
 
 /* What cannot be agreed on: one line, the last actions of the recorder, then the hook
  * (MPI_Abort), then _exit. */
-_Noreturn void die(enum status code, const char *fmt, ...) LOCAL
+__attribute__((noreturn)) void die(enum status code, const char *fmt, ...) LOCAL
     __attribute__((format(printf, 2, 3)));
 typedef void die_hook(int code);
 void die_set_hook(die_hook *hook, int rank) LOCAL; /* hook ends all ranks; rank is printed */

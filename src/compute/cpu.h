@@ -1,6 +1,7 @@
 /* The fast CPU backend (F32): what its files share. */
 #ifndef COMPUTE_CPU_H
 #define COMPUTE_CPU_H
+#include "compute/choose.h"
 #include "compute/cpu_kernels.h"
 #include "compute/queue.h"
 
@@ -71,12 +72,14 @@ void cpu_swiglu_grad(struct queue *q, struct operand dgu, struct operand dh, str
 /* cpu_loss.c */
 void cpu_softmax_stats(struct queue *q, struct operand stats, struct operand logits, dptr labels,
                        int64_t T, int64_t rows, int64_t first, int64_t real) LOCAL;
-void cpu_softmax_grad(struct queue *q, struct operand logits, struct operand lse, dptr labels,
-                      double scale, int64_t T, int64_t rows, int64_t first, int64_t real) LOCAL;
-void cpu_square_sums(struct queue *q, dptr sums, struct operand g, const int64_t *at,
-                     const int64_t *n, int64_t runs) LOCAL;
+void cpu_softmax_grad(struct queue *q, struct operand dlogits, struct operand logits,
+                      struct operand lse, dptr labels, double scale, int64_t T, int64_t rows,
+                      int64_t first, int64_t real) LOCAL;
+void cpu_square_sums(struct queue *q, dptr sums, struct operand g, dptr at, dptr n,
+                     int64_t runs) LOCAL;
 void cpu_adamw(struct queue *q, struct operand w, struct operand m, struct operand v,
-               struct operand g, dptr clip, const struct adamw_step *s, int64_t n) LOCAL;
+               struct operand g, struct operand copy, dptr clip, const struct adamw_step *s,
+               int64_t n) LOCAL;
 
 /* cpu_attention.c */
 void cpu_attention(struct queue *q, struct operand o, struct operand lse, struct operand qq,

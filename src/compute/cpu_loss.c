@@ -3,7 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { GRAIN = 4096 }; /* floats of a flat run that stay with one thread */
+enum {
+    GRAIN = 4096, /* floats of a flat run that stay with one thread */
+    CHUNK = 2048  /* floats that are converted at a time            */
+};
 
 void cpu_softmax_stats(struct queue *q, struct operand stats, struct operand logits, dptr labels,
                        int64_t T, int64_t rows, int64_t first, int64_t real)
@@ -23,41 +26,57 @@ void cpu_softmax_stats(struct queue *q, struct operand stats, struct operand log
     }
 }
 
-void cpu_softmax_grad(struct queue *q, struct operand logits, struct operand lse, dptr labels,
-                      double scale, int64_t T, int64_t rows, int64_t first, int64_t real)
+/* Elements at .. at+n-1 of a row: dlogits from logits; `used` of the row count. */
+static void grad_chunk(struct operand dlogits, const float *logits, float lse, float scale,
+                       int64_t here, int64_t at, int64_t n, int64_t used)
 {
-    const struct cpu_kernels *k = cpu_kernels();
+    float x[CHUNK];
+    int64_t live = max_i64(0, min_i64(n, used - at));
+
+    memcpy(x, logits + at, (size_t)live * sizeof *x);
+    cpu_kernels()->exp_scale(x, lse, scale, live);
+    memset(x + live, 0, (size_t)(n - live) * sizeof *x);
+    if (here >= at && here < at + live) {
+        x[here - at] -= scale;
+    }
+    dtype_convert(operand_at(dlogits, at).p.p, dlogits.t, x, F32, n);
+}
+
+void cpu_softmax_grad(struct queue *q, struct operand dlogits, struct operand logits,
+                      struct operand lse, dptr labels, double scale, int64_t T, int64_t rows,
+                      int64_t first, int64_t real)
+{
     QUEUE_EACH_PART(part)
     {
         struct queue_share s = queue_share(q, part, T, 1);
         for (int64_t t = s.first; t < s.first + s.count; t++) {
-            float *x = cpu_floats(logits) + t * rows;
-            int64_t label = cpu_int32(labels)[t], here = label - first;
-            int64_t used = label >= 0 ? real : 0;
-            k->exp_scale(x, cpu_floats(lse)[t], (float)scale, used);
-            memset(x + used, 0, (size_t)(rows - used) * sizeof *x);
-            if (here >= 0 && here < used) {
-                x[here] -= (float)scale;
+            int64_t label = cpu_int32(labels)[t];
+            for (int64_t at = 0; at < rows; at += CHUNK) {
+                grad_chunk(operand_at(dlogits, t * rows), cpu_floats(logits) + t * rows,
+                           cpu_floats(lse)[t], (float)scale, label - first, at,
+                           min_i64(CHUNK, rows - at), label >= 0 ? real : 0);
             }
         }
     }
 }
 
-void cpu_square_sums(struct queue *q, dptr sums, struct operand g, const int64_t *at,
-                     const int64_t *n, int64_t runs)
+void cpu_square_sums(struct queue *q, dptr sums, struct operand g, dptr at, dptr n, int64_t runs)
 {
+    const int64_t *first = (const int64_t *)(const void *)at.p;
+    const int64_t *count = (const int64_t *)(const void *)n.p;
     const struct cpu_kernels *k = cpu_kernels();
     QUEUE_EACH_PART(part)
     {
         struct queue_share s = queue_share(q, part, runs, 1);
         for (int64_t i = s.first; i < s.first + s.count; i++) {
-            ((double *)(void *)sums.p)[i] = k->square_sum(cpu_floats(g) + at[i], n[i]);
+            ((double *)(void *)sums.p)[i] = k->square_sum(cpu_floats(g) + first[i], count[i]);
         }
     }
 }
 
 void cpu_adamw(struct queue *q, struct operand w, struct operand m, struct operand v,
-               struct operand g, dptr clip, const struct adamw_step *s, int64_t n)
+               struct operand g, struct operand copy, dptr clip, const struct adamw_step *s,
+               int64_t n)
 {
     const struct cpu_kernels *k = cpu_kernels();
     struct cpu_adamw a = {
@@ -74,7 +93,13 @@ void cpu_adamw(struct queue *q, struct operand w, struct operand m, struct opera
     QUEUE_EACH_PART(part)
     {
         struct queue_share r = queue_share(q, part, n, GRAIN);
-        k->adamw(cpu_floats(w) + r.first, cpu_floats(m) + r.first, cpu_floats(v) + r.first,
-                 cpu_floats(g) + r.first, &a, r.count);
+        for (int64_t i = r.first; i < r.first + r.count; i += GRAIN) {
+            int64_t here = min_i64(GRAIN, r.first + r.count - i);
+            k->adamw(cpu_floats(w) + i, cpu_floats(m) + i, cpu_floats(v) + i, cpu_floats(g) + i, &a,
+                     here);
+            if (copy.p.p) {
+                dtype_convert(operand_at(copy, i).p.p, copy.t, cpu_floats(w) + i, F32, here);
+            }
+        }
     }
 }

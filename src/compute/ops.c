@@ -1,4 +1,4 @@
-#include "compute/ops.h"
+#include "compute/choose.h"
 
 #include "compute/cpu.h"
 

@@ -1,9 +1,9 @@
 /* The compute seam: one slot per operation. Every operation is queued and returns nothing; what the
  * host needs to know is fetched once per step with `download`. Row-major. Symbols: doc/shapes.md.
  * T here is the number of token rows that the call covers. An operand carries its element type:
- * F32 or F64 for all operands of one call alike (float64 runs: everything is F64) unless a slot
- * says otherwise; BF16/F16 activations and weights come with mixed precision: then statistics
- * (rstd, lse, loss) and gradients of weights stay F32.
+ * F32, F64, BF16 or F16 for activations and weights of one call alike. In float64 runs everything
+ * is F64; with BF16 and F16 statistics (rstd, lse, delta), RoPE's table, logits, gradients of
+ * weights, masters and moments are F32 (linear: y may be F32 then).
  *
  * Leading dimensions (ld*) are elements between rows. Operands do not overlap unless a slot says
  * "in place". Weight gradients accumulate (+=) into the gradient's type, rows t = 0.. in ascending
@@ -17,10 +17,13 @@
 #include "compute/operand.h"
 
 struct ops {
-    const char *name; /* "reference", "cpu", "cuda" */
+    const char *name;            /* "reference", "cpu", "cuda" */
+    const struct memory *memory; /* where its operands live; NULL: the process's own memory */
 
     /* ---- queue and memory ---- */
-    enum status (*queue_create)(struct queue **q, int threads, struct err *e);
+    /* local_rank: which of its node's ranks this is; a GPU backend takes device local_rank %
+     * devices */
+    enum status (*queue_create)(struct queue **q, int threads, int local_rank, struct err *e);
     void (*queue_free)(struct queue *q);
     void (*sync)(struct queue *q); /* host waits for all queued work */
     /* upload: src may be reused after return; download: dst is valid after sync */
@@ -116,33 +119,28 @@ struct ops {
      * rows of lse - label's logit, t ascending; token_loss [T] (may be NONE): each, or 0 */
     void (*softmax_loss)(struct queue *q, dptr loss, struct operand lse, struct operand token_loss,
                          struct operand all, int parts, dptr labels, int64_t T);
-    /* logits = (exp(logit - lse) - [label]) * scale, in place; 0 in padding and uncounted rows */
-    void (*softmax_grad)(struct queue *q, struct operand logits, struct operand lse, dptr labels,
-                         double scale, int64_t T, int64_t rows, int64_t first, int64_t real);
+    /* dlogits [T, rows] = (exp(logit - lse) - [label]) * scale, in the type of activations; may be
+     * logits when that has this type; 0 in padding and uncounted rows */
+    void (*softmax_grad)(struct queue *q, struct operand dlogits, struct operand logits,
+                         struct operand lse, dptr labels, double scale, int64_t T, int64_t rows,
+                         int64_t first, int64_t real);
 
     /* ---- optimiser: flat runs; masters, moments and gradients of one type ----
      * sums[i] (F64) = sum of squares, in double, of run i: n[i] elements at at[i] of g; at and n
-     * are host arrays of `runs` */
-    void (*square_sums)(struct queue *q, dptr sums, struct operand g, const int64_t *at,
-                        const int64_t *n, int64_t runs);
+     * int64 [runs], operands like the rest */
+    void (*square_sums)(struct queue *q, dptr sums, struct operand g, dptr at, dptr n,
+                        int64_t runs);
     /* AdamW (Loshchilov & Hutter 2019): g' = g * *clip (clip: F64 scalar on the device);
      * m = b1 m + (1-b1) g'; v = b2 v + (1-b2) g'^2;
-     * w = w (1 - lr decay) - lr (m/c1) / (sqrt(v/c2) + eps) */
+     * w = w (1 - lr decay) - lr (m/c1) / (sqrt(v/c2) + eps); copy (may be NONE) = w in its type */
     void (*adamw)(struct queue *q, struct operand w, struct operand m, struct operand v,
-                  struct operand g, dptr clip, const struct adamw_step *s, int64_t n);
-    /* *clip = max_norm > 0 ? min(1, max_norm / (*norm + 1e-6)) : 1; norm, clip F64 scalars */
-    void (*clip_factor)(struct queue *q, dptr clip, dptr norm, double max_norm);
+                  struct operand g, struct operand copy, dptr clip, const struct adamw_step *s,
+                  int64_t n);
+    /* *clip = (max_norm > 0 ? min(1, max_norm / (*norm + 1e-6)) : 1) * unscale; norm (of the
+     * gradient as it is meant), clip F64 scalars; unscale: 1 / loss scale */
+    void (*clip_factor)(struct queue *q, dptr clip, dptr norm, double max_norm, double unscale);
 
     /* the peak of this rank's threads, measured for about `seconds`: FLOP/s */
     double (*measure_peak)(struct queue *q, enum dtype t, double seconds);
 };
-
-/* The table of a backend with its holes filled from the reference (CPU). isa: "auto", "avx512",
- * "avx2", "baseline". E_RESOURCE if the machine lacks it, with the cure. t: the run's dtype
- * (float64 runs on the reference only: E_INPUT). */
-enum status ops_choose(const struct ops **ops, const char *backend, const char *isa, enum dtype t,
-                       struct err *e) LOCAL;
-const char *ops_describe(void) LOCAL; /* of the chosen: "oneDNN 2.6.3 (avx512)" */
-extern const struct ops ops_ref;      /* plain loops: the oracle. Complete */
-extern const struct ops ops_cpu;      /* fast; a NULL slot is taken from ops_ref */
 #endif

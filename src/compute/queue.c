@@ -6,8 +6,9 @@ enum {
     COPY_GRAIN = 1 << 16
 }; /* bytes (convert: elements) below which a second thread does not pay */
 
-enum status queue_create(struct queue **q, int threads, struct err *e)
+enum status queue_create(struct queue **q, int threads, int local_rank, struct err *e)
 {
+    (void)local_rank;
     if (threads < 1) {
         return err_set(e, E_INPUT, "a compute queue needs at least one thread, not %d", threads);
     }

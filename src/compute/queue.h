@@ -28,7 +28,7 @@ static inline struct queue_share queue_share(const struct queue *q, int part, in
     return (struct queue_share){ from, to - from };
 }
 
-enum status queue_create(struct queue **q, int threads, struct err *e) LOCAL;
+enum status queue_create(struct queue **q, int threads, int local_rank, struct err *e) LOCAL;
 void queue_free(struct queue *q) LOCAL;
 void queue_sync(struct queue *q) LOCAL;
 void queue_upload(struct queue *q, dptr dst, const void *src, size_t bytes) LOCAL;

@@ -2,6 +2,7 @@
  * it is stored. */
 #ifndef COMPUTE_REF_H
 #define COMPUTE_REF_H
+#include "compute/choose.h"
 #include "compute/queue.h"
 
 static inline double ref_get(struct operand o, int64_t i)
@@ -43,6 +44,10 @@ static inline void ref_put(struct operand o, int64_t i, double x)
 static inline const int32_t *ref_int32(dptr d)
 {
     return (const int32_t *)(const void *)d.p;
+}
+static inline const int64_t *ref_int64(dptr d)
+{
+    return (const int64_t *)(const void *)d.p;
 }
 static inline double *ref_double(dptr d)
 {
@@ -109,11 +114,13 @@ void ref_softmax_stats(struct queue *q, struct operand stats, struct operand log
                        int64_t T, int64_t rows, int64_t first, int64_t real) LOCAL;
 void ref_softmax_loss(struct queue *q, dptr loss, struct operand lse, struct operand token_loss,
                       struct operand all, int parts, dptr labels, int64_t T) LOCAL;
-void ref_softmax_grad(struct queue *q, struct operand logits, struct operand lse, dptr labels,
-                      double scale, int64_t T, int64_t rows, int64_t first, int64_t real) LOCAL;
-void ref_square_sums(struct queue *q, dptr sums, struct operand g, const int64_t *at,
-                     const int64_t *n, int64_t runs) LOCAL;
+void ref_softmax_grad(struct queue *q, struct operand dlogits, struct operand logits,
+                      struct operand lse, dptr labels, double scale, int64_t T, int64_t rows,
+                      int64_t first, int64_t real) LOCAL;
+void ref_square_sums(struct queue *q, dptr sums, struct operand g, dptr at, dptr n,
+                     int64_t runs) LOCAL;
 void ref_adamw(struct queue *q, struct operand w, struct operand m, struct operand v,
-               struct operand g, dptr clip, const struct adamw_step *s, int64_t n) LOCAL;
-void ref_clip_factor(struct queue *q, dptr clip, dptr norm, double max_norm) LOCAL;
+               struct operand g, struct operand copy, dptr clip, const struct adamw_step *s,
+               int64_t n) LOCAL;
+void ref_clip_factor(struct queue *q, dptr clip, dptr norm, double max_norm, double unscale) LOCAL;
 #endif

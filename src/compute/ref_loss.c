@@ -49,8 +49,9 @@ void ref_softmax_loss(struct queue *q, dptr loss, struct operand lse, struct ope
     *ref_double(loss) += total;
 }
 
-void ref_softmax_grad(struct queue *q, struct operand logits, struct operand lse, dptr labels,
-                      double scale, int64_t T, int64_t rows, int64_t first, int64_t real)
+void ref_softmax_grad(struct queue *q, struct operand dlogits, struct operand logits,
+                      struct operand lse, dptr labels, double scale, int64_t T, int64_t rows,
+                      int64_t first, int64_t real)
 {
     REF_ROWS
     for (int64_t t = 0; t < T; t++) {
@@ -61,18 +62,18 @@ void ref_softmax_grad(struct queue *q, struct operand logits, struct operand lse
             if (label >= 0 && j < real) {
                 grad = (exp(ref_get(logits, at) - ref_get(lse, t)) - (label == first + j)) * scale;
             }
-            ref_put(logits, at, grad);
+            ref_put(dlogits, at, grad);
         }
     }
 }
 
-void ref_square_sums(struct queue *q, dptr sums, struct operand g, const int64_t *at,
-                     const int64_t *n, int64_t runs)
+void ref_square_sums(struct queue *q, dptr sums, struct operand g, dptr at, dptr n, int64_t runs)
 {
     REF_ROWS
     for (int64_t i = 0; i < runs; i++) {
         double sum = 0;
-        for (int64_t j = at[i]; j < at[i] + n[i]; j++) {
+        int64_t first = ref_int64(at)[i];
+        for (int64_t j = first; j < first + ref_int64(n)[i]; j++) {
             sum += ref_get(g, j) * ref_get(g, j);
         }
         ref_double(sums)[i] = sum;
@@ -80,7 +81,8 @@ void ref_square_sums(struct queue *q, dptr sums, struct operand g, const int64_t
 }
 
 void ref_adamw(struct queue *q, struct operand w, struct operand m, struct operand v,
-               struct operand g, dptr clip, const struct adamw_step *s, int64_t n)
+               struct operand g, struct operand copy, dptr clip, const struct adamw_step *s,
+               int64_t n)
 {
     double factor = *ref_double(clip);
     REF_ROWS
@@ -94,13 +96,16 @@ void ref_adamw(struct queue *q, struct operand w, struct operand m, struct opera
         ref_put(w, i,
                 weight -
                     s->lr * (first / s->correction1) / (sqrt(second / s->correction2) + s->eps));
+        if (copy.p.p) {
+            ref_put(copy, i, ref_get(w, i));
+        }
     }
 }
 
 /* A norm that is not a number stays one. */
-void ref_clip_factor(struct queue *q, dptr clip, dptr norm, double max_norm)
+void ref_clip_factor(struct queue *q, dptr clip, dptr norm, double max_norm, double unscale)
 {
     double factor = max_norm / (*ref_double(norm) + 1e-6);
     (void)q;
-    *ref_double(clip) = max_norm > 0 && !(factor > 1) ? factor : 1;
+    *ref_double(clip) = (max_norm > 0 && !(factor > 1) ? factor : 1) * unscale;
 }

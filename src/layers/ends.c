@@ -17,7 +17,7 @@ void embedding_grad(struct env *e, struct operand dx, const struct micro_batch *
     e->ops->embed_grad(e->q, dw.w, wide, mb->ids, dw.first, dw.rows, e->T, e->d.D);
 }
 
-/* Loss of rows t .. t+n-1; with a scale also the gradient of the logits, in place. */
+/* Loss of rows t .. t+n-1; with a scale also the gradient of the logits. */
 static void head_rows(struct env *e, const struct head_weights *w, struct operand nf, int64_t t,
                       int64_t n, dptr loss, const double *scale, const struct micro_batch *mb)
 {
@@ -40,7 +40,8 @@ static void head_rows(struct env *e, const struct head_weights *w, struct operan
     }
     o->softmax_loss(e->q, loss, s->lse, OPERAND_NONE, all, e->g->tp, labels, n);
     if (scale)
-        o->softmax_grad(e->q, s->logits, s->lse, labels, *scale, n, w->rows, w->first, w->real);
+        o->softmax_grad(e->q, s->dlogits, s->logits, s->lse, labels, *scale, n, w->rows, w->first,
+                        w->real);
 }
 
 void head_forward(struct env *e, struct operand x, struct operand dx, dptr loss, double scale,
@@ -61,10 +62,10 @@ void head_forward(struct env *e, struct operand x, struct operand dx, dptr loss,
         head_rows(e, &w, nf, t, n, loss, train ? &scale : NULL, mb);
         if (!train)
             continue;
-        o->linear_grad_input(e->q, operand_at(s->dhead, t * D), D, s->logits, w.rows, w.head, n,
+        o->linear_grad_input(e->q, operand_at(s->dhead, t * D), D, s->dlogits, w.rows, w.head, n,
                              w.rows, D, 0);
-        o->linear_grad_weight(e->q, dw.head, s->logits, w.rows, operand_at(nf, t * D), D, n, w.rows,
-                              D);
+        o->linear_grad_weight(e->q, dw.head, s->dlogits, w.rows, operand_at(nf, t * D), D, n,
+                              w.rows, D);
     }
     if (!train)
         return;

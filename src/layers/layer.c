@@ -57,6 +57,7 @@ void env_place(struct env *e, struct arena *keep, struct arena *scratch, int64_t
         return;
     arena_rewind(scratch, top); /* the head runs when no block does */
     s->logits = operand_take(scratch, e->head_rows * d->Vl, e->stat);
+    s->dlogits = e->t == e->stat ? s->logits : operand_take(scratch, e->head_rows * d->Vl, e->t);
     s->dhead = operand_take(scratch, e->T * d->D, e->t);
     s->nf = operand_take(scratch, e->Ts * d->D, e->t);
     s->rstd_f = operand_take(scratch, e->Ts, e->stat);

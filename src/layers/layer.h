@@ -31,6 +31,7 @@ struct env {
         struct operand delta;      /* [Hl, T]     */
         dptr attention;            /* attention_scratch bytes */
         struct operand logits;     /* [Tc, Vl]    Tc = head_rows tokens at a time (last stage) */
+        struct operand dlogits;    /* [Tc, Vl]    in t; the logits themselves when they are in t */
         struct operand dhead;      /* [T, D]      */
         struct operand nf, rstd_f; /* [Ts, D], [Ts] final norm */
         struct operand stats, stats_all, lse; /* [Tc, 3], [tp, Tc, 3], [Tc] */

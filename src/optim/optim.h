@@ -52,10 +52,11 @@ struct optim {
     int npartial;
     int64_t npartial_count; /* PARTIAL tensors, packed for one sum over tp */
     struct stretch *copies;
-    int ncopies;           /* COPIES tensors, neighbours joined */
-    struct operand packed; /* [npartial_count] */
-    int64_t *square_at, *square_n;
-    int64_t nsquares;                /* my norm blocks, grouped by bucket */
+    int ncopies;                   /* COPIES tensors, neighbours joined */
+    struct operand packed;         /* [npartial_count] */
+    int64_t *square_at, *square_n; /* my norm blocks, grouped by bucket */
+    dptr blocks_at, blocks_n;      /* the same, on the device */
+    int64_t nsquares;
     int64_t *square_first;           /* [nbuckets + 1] */
     int64_t *square_counts;          /* [ranks] */
     dptr sums, sums_all, norm, clip; /* device: my block sums, everybody's, F64 scalars */
@@ -94,8 +95,11 @@ double optim_gradient_norm(struct optim *o) COLL(world);
 struct optim_step {
     double lr, beta1, beta2, eps, weight_decay, clip;
 };
+/* The lists that the device needs, once the arena is there. */
+void optim_upload_lists(struct optim *o) LOCAL;
 /* One AdamW update with gradients scaled by min(1, clip/(norm + 1e-6)), then weights gathered
  * again. t goes up. */
 void optim_update(struct optim *o, const struct optim_step *s, double norm) COLL(grad);
+/* Compute weights from masters, then everybody's slices. */
 void optim_gather_weights(struct optim *o) COLL(grad);
 #endif

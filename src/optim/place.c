@@ -188,9 +188,19 @@ void optim_place(struct optim *o, struct arena *keep)
     o->packed = operand_take(keep, o->npartial_count, o->type);
     o->sums = arena_take(keep, sizeof(double) * (size_t)o->nsquares);
     o->sums_all = arena_take(keep, sizeof(double) * (size_t)blocks);
+    o->blocks_at = arena_take(keep, sizeof(int64_t) * (size_t)o->nsquares);
+    o->blocks_n = arena_take(keep, sizeof(int64_t) * (size_t)o->nsquares);
     o->norm = arena_take(keep, sizeof(double));
     o->clip = arena_take(keep, sizeof(double));
     pieces_list(o);
+}
+
+void optim_upload_lists(struct optim *o)
+{
+    size_t bytes = sizeof(int64_t) * (size_t)o->nsquares;
+
+    o->ops->upload(o->q, o->blocks_at, o->square_at, bytes);
+    o->ops->upload(o->q, o->blocks_n, o->square_n, bytes);
 }
 
 void optim_free(struct optim *o)

@@ -13,7 +13,8 @@ static void gather_squares(struct optim *o)
     for (int b = 0; b < o->ps->nbuckets; b++) {
         int64_t k = o->square_first[b], n = o->square_first[b + 1] - k;
         o->ops->square_sums(o->q, dptr_at(o->sums, k * (int64_t)sizeof(double)), o->grads[b],
-                            o->square_at + k, o->square_n + k, n);
+                            dptr_at(o->blocks_at, k * (int64_t)sizeof(int64_t)),
+                            dptr_at(o->blocks_n, k * (int64_t)sizeof(int64_t)), n);
     }
     for (int r = 0; r < o->ranks; r++)
         all += o->square_counts[r];
@@ -69,11 +70,9 @@ double optim_gradient_norm(struct optim *o)
     return sqrt(sum);
 }
 
-/* Compute weights from masters, then everybody's slices. */
-void optim_gather_weights(struct optim *o)
+/* Everybody's slices of the compute weights. */
+static void gather_slices(struct optim *o)
 {
-    for (int i = 0; i < o->npieces && o->weight_type != o->type; i++)
-        o->ops->convert(o->q, o->pieces[i].weight, o->pieces[i].master, o->pieces[i].count);
     for (int b = 0; b < o->ps->nbuckets && o->zero_stage > 0; b++) {
         const struct slice *s = &o->slices[(int64_t)b * o->ranks + o->rank];
         if (o->ps->b[b].tied == 2 && o->alias_of >= 0)
@@ -85,6 +84,13 @@ void optim_gather_weights(struct optim *o)
         comm_wait(o->q, &o->requests[b]);
 }
 
+void optim_gather_weights(struct optim *o)
+{
+    for (int i = 0; i < o->npieces && o->weight_type != o->type; i++)
+        o->ops->convert(o->q, o->pieces[i].weight, o->pieces[i].master, o->pieces[i].count);
+    gather_slices(o);
+}
+
 void optim_update(struct optim *o, const struct optim_step *s, double norm)
 {
     struct adamw_step a = { .beta1 = s->beta1, .beta2 = s->beta2, .eps = s->eps, .lr = s->lr };
@@ -93,11 +99,12 @@ void optim_update(struct optim *o, const struct optim_step *s, double norm)
     a.correction1 = 1 - pow(s->beta1, (double)o->t);
     a.correction2 = 1 - pow(s->beta2, (double)o->t);
     o->ops->upload(o->q, o->norm, &norm, sizeof norm);
-    o->ops->clip_factor(o->q, o->clip, o->norm, s->clip);
+    o->ops->clip_factor(o->q, o->clip, o->norm, s->clip, 1);
     for (int i = 0; i < o->npieces; i++) {
         const struct piece *p = &o->pieces[i];
         a.decay = p->p->row->decayed ? s->weight_decay : 0;
-        o->ops->adamw(o->q, p->master, p->exp_avg, p->exp_avg_sq, p->grad, o->clip, &a, p->count);
+        o->ops->adamw(o->q, p->master, p->exp_avg, p->exp_avg_sq, p->grad,
+                      o->weight_type != o->type ? p->weight : OPERAND_NONE, o->clip, &a, p->count);
     }
-    optim_gather_weights(o);
+    gather_slices(o);
 }

@@ -225,7 +225,7 @@ static enum status choose_backend(struct run *r, int *threads, struct err *e)
     *threads = grid_pin_threads(&r->g, (int)r->c->run.threads);
     st = setup_choose_ops(r->c, &r->ops, e);
     if (st == OK)
-        st = r->ops->queue_create(&r->q, *threads, e);
+        st = r->ops->queue_create(&r->q, *threads, r->g.node_rank, e);
     return agree(r->g.world, st, e);
 }
 

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "model/geometry.h"
 
-struct memory {
+struct plan_memory {
     double weights, gradients, optimiser, activations, scratch, total;
 }; /* MiB */
 
@@ -17,9 +17,9 @@ static double mib(double bytes)
     return bytes / 1048576.0;
 }
 
-static struct memory memory_of(const struct setup *s)
+static struct plan_memory memory_of(const struct setup *s)
 {
-    struct memory m = { 0 };
+    struct plan_memory m = { 0 };
 
     for (int b = 0; b < s->params.nbuckets; b++) {
         int alias = s->optim.alias_of >= 0 && s->params.b[b].tied == 2;
@@ -157,7 +157,7 @@ static void say_stages(const struct setup *s)
     say("stages  %s%s, bubble %.1f %%", t.s, s->train.name, 100 * r.bubble);
 }
 
-static void say_memory(const struct memory *m)
+static void say_memory(const struct plan_memory *m)
 {
     say("memory  per rank: weights %.1f, gradients %.1f, optimiser %.1f, activations %.1f, scratch "
         "%.1f = %.1f MiB",
@@ -181,12 +181,12 @@ static void say_data(const struct config *c, int64_t tokens, int64_t samples, in
 void plan_print_screen(const struct run *r)
 {
     const struct config *c = r->c;
-    struct memory most = { 0 };
+    struct plan_memory most = { 0 };
     struct err e = { "" };
 
     for (int p = 0; p < r->g.pp; p++) {
         struct setup s;
-        struct memory m;
+        struct plan_memory m;
         if (setup_of_stage(&s, c, &r->g, r->ops, r->s.threads, p, &e) != OK)
             continue;
         m = memory_of(&s);
@@ -238,7 +238,7 @@ static enum status plan_open(struct plan *p, const struct plan_request *q, struc
 }
 
 static enum status judge_memory(const struct plan *p, const struct plan_request *q,
-                                const struct memory *m, struct err *e)
+                                const struct plan_memory *m, struct err *e)
 {
     int here = q->ranks_per_node ? (int)min_i64(q->ranks_per_node, p->g.ranks) : p->g.ranks;
     double need = here * m->total / 1024, limit = p->c->run.memory_limit;
@@ -254,7 +254,7 @@ static enum status judge_memory(const struct plan *p, const struct plan_request 
         limit);
 }
 
-static void say_screen(const struct plan *p, const struct setup *s, const struct memory *m)
+static void say_screen(const struct plan *p, const struct setup *s, const struct plan_memory *m)
 {
     say_model(p->c, &s->d);
     say_grid(&p->g, p->threads, 0);
@@ -265,7 +265,7 @@ static void say_screen(const struct plan *p, const struct setup *s, const struct
         say_data(p->c, p->notes.train_tokens, p->notes.train_samples, p->notes.validation_samples);
 }
 
-static void say_row(const struct setup *s, int rank, const struct memory *m)
+static void say_row(const struct setup *s, int rank, const struct plan_memory *m)
 {
     struct text layers = { .n = 0 };
     char params[32];
@@ -309,10 +309,10 @@ static void say_messages(const struct setup *s)
         say("  none: one rank");
 }
 
-typedef enum status plan_say(struct plan *p, const struct setup *s0, const struct memory *most,
+typedef enum status plan_say(struct plan *p, const struct setup *s0, const struct plan_memory *most,
                              const struct plan_request *q, struct err *e);
 
-static enum status say_ok(struct plan *p, const struct setup *s0, const struct memory *most,
+static enum status say_ok(struct plan *p, const struct setup *s0, const struct plan_memory *most,
                           const struct plan_request *q, struct err *e)
 {
     char tokens[32];
@@ -325,7 +325,7 @@ static enum status say_ok(struct plan *p, const struct setup *s0, const struct m
     return st;
 }
 
-static enum status say_table(struct plan *p, const struct setup *s0, const struct memory *most,
+static enum status say_table(struct plan *p, const struct setup *s0, const struct plan_memory *most,
                              const struct plan_request *q, struct err *e)
 {
     struct schedule_report r = setup_simulate(s0);
@@ -338,7 +338,7 @@ static enum status say_table(struct plan *p, const struct setup *s0, const struc
     for (int i = 0; i < p->g.pp && st == OK; i++) {
         struct setup s;
         if ((st = setup_of_stage(&s, p->c, &p->g, p->ops, p->threads, i, e)) == OK) {
-            struct memory m = memory_of(&s);
+            struct plan_memory m = memory_of(&s);
             say_row(&s, i, &m);
             setup_free(&s);
         }
@@ -361,13 +361,13 @@ static enum status plan_run(const struct plan_request *q, plan_say *then, struct
 {
     struct plan p = { 0 };
     struct setup s0, s;
-    struct memory most = { 0 };
+    struct plan_memory most = { 0 };
     enum status st = plan_open(&p, q, e);
 
     if (st == OK && (st = setup_of_stage(&s0, p.c, &p.g, p.ops, p.threads, 0, e)) == OK) {
         for (int i = 0; i < p.g.pp && st == OK; i++)
             if ((st = setup_of_stage(&s, p.c, &p.g, p.ops, p.threads, i, e)) == OK) {
-                struct memory m = memory_of(&s);
+                struct plan_memory m = memory_of(&s);
                 most = m.total > most.total ? m : most;
                 setup_free(&s);
             }

@@ -1,5 +1,6 @@
 #include "train/setup.h"
 
+#include "compute/choose.h"
 #include "model/geometry.h"
 
 static const enum dtype compute_types[] = {
@@ -84,9 +85,9 @@ static void place(struct setup *s)
 
 void setup_measure(struct setup *s)
 {
-    arena_measure(&s->keep, "weights, gradients, optimiser");
-    arena_measure(&s->step, "activations");
-    arena_measure(&s->scratch, "scratch");
+    arena_measure(&s->keep, "weights, gradients, optimiser", s->ops->memory);
+    arena_measure(&s->step, "activations", s->ops->memory);
+    arena_measure(&s->scratch, "scratch", s->ops->memory);
     place(s);
 }
 
@@ -108,6 +109,7 @@ enum status setup_open(struct setup *s, struct queue *q, struct err *e)
     place(s);
     for (int i = 0; i < COUNT_OF(arenas); i++)
         arena_seal(arenas[i]);
+    optim_upload_lists(&s->optim);
     return OK;
 }
 

@@ -95,7 +95,7 @@ int main(int argc, char **argv)
         die(E_BUG, "%s", e.text);
     started = clock_now() - began;
     grid_pin_threads(&g, 1);
-    arena_measure(&a, "bench");
+    arena_measure(&a, "bench", NULL);
     arena_take(&a, 64 << 20);
     if (arena_open(&a, &e) != OK)
         die(E_RESOURCE, "%s", e.text);

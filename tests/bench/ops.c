@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "compute/ops.h"
+#include "compute/choose.h"
 
 enum {
     T = 2048,
@@ -137,13 +137,13 @@ CALL(stats)
 CALL(loss_grad)
 {
     (void)M;
-    b->ops->softmax_grad(b->q, b->b[0], b->b[5], b->label, 1e-3, HEAD_ROWS, N, 0, N);
+    b->ops->softmax_grad(b->q, b->b[0], b->b[0], b->b[5], b->label, 1e-3, HEAD_ROWS, N, 0, N);
 }
 CALL(adamw)
 {
     static const struct adamw_step step = { 0.9, 0.95, 1e-8, 1e-4, 0.1, 0.1, 0.05 };
     (void)M;
-    b->ops->adamw(b->q, b->b[0], b->b[1], b->b[2], b->b[3], b->clip, &step, N);
+    b->ops->adamw(b->q, b->b[0], b->b[1], b->b[2], b->b[3], OPERAND_NONE, b->clip, &step, N);
 }
 CALL(squares)
 {
@@ -154,7 +154,7 @@ CALL(squares)
         at[i] = i * 4096;
         n[i] = 4096;
     }
-    b->ops->square_sums(b->q, b->b[5].p, b->b[0], at, n, runs);
+    b->ops->square_sums(b->q, b->b[5].p, b->b[0], (dptr){ (char *)at }, (dptr){ (char *)n }, runs);
 }
 
 static const struct {
@@ -230,7 +230,7 @@ static void set_up(struct bench *b, int threads)
     int32_t *ints = mem_take(sizeof *ints * 3 * T);
     double *clip = mem_take(sizeof *clip);
     struct err e = { { 0 } };
-    if (b->ops->queue_create(&b->q, threads, &e) != OK) {
+    if (b->ops->queue_create(&b->q, threads, 0, &e) != OK) {
         die(E_BUG, "%s", e.text);
     }
     b->shape = (struct attention_shape){ B, S, S, H, H, K, 3 * D, 3 * D, D, 0.125 };

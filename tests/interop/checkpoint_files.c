@@ -2,6 +2,7 @@
  * DIR/float64. */
 #include "checkpoint/checkpoint.h"
 
+#include "compute/choose.h"
 #include "parallel/comm_mpi.h"
 #include "tests/checkpoint_scene.h"
 
@@ -42,7 +43,7 @@ int main(int argc, char **argv)
     enum status st;
 
     g.world = comm_mpi_start(&argc, &argv);
-    st = argc == 2 ? ops_ref.queue_create(&q, 1, &e) : E_INPUT;
+    st = argc == 2 ? ops_ref.queue_create(&q, 1, 0, &e) : E_INPUT;
     for (int i = 0; i < COUNT_OF(runs) && st == OK; i++)
         st = save(&g, q, argv[1], i, &e);
     if (st != OK)

@@ -56,29 +56,38 @@ void case_softmax_loss(struct scene *s)
     }
 }
 
+/* flag 1: in place */
 void case_softmax_grad(struct scene *s)
 {
     const struct shape *d = s->d;
-    struct operand logits = scene_real(s, USE_INOUT, d->T, d->N, d->N, 2),
+    struct operand logits = scene_real(s, d->flag ? USE_INOUT : USE_IN, d->T, d->N, d->N, 2),
                    lse = scene_real(s, USE_IN, 1, d->T, d->T, 1);
     dptr labels = case_labels(s, d->T, d->heads + d->N + 3);
     for (int64_t i = 0; !s->ops && i < d->T * (d->N - d->K); i++) {
         scene_poke(&s->buffer[0], s->buffer[0].first, i / (d->N - d->K), d->K + i % (d->N - d->K),
                    NAN);
     }
+    struct operand out = d->flag ? logits : scene_real(s, USE_OUT, d->T, d->N, d->N, 1);
     if (s->ops) {
-        s->ops->softmax_grad(s->q, logits, lse, labels, 0.125, d->T, d->N, d->heads, d->K);
+        s->ops->softmax_grad(s->q, out, logits, lse, labels, 0.125, d->T, d->N, d->heads, d->K);
     }
 }
 
 void case_square_sums(struct scene *s)
 {
     const struct shape *d = s->d;
-    int64_t at[] = { 0, d->K, 3, d->N - 1, d->K }, n[] = { d->K, d->N - d->K, d->K, 1, 0 };
+    const int64_t first[] = { 0, d->K, 3, d->N - 1, d->K },
+                  count[] = { d->K, d->N - d->K, d->K, 1, 0 };
+    int64_t *fill_at, *fill_n;
     struct operand g = scene_real(s, USE_IN, 1, d->N, d->N, 1),
-                   sums = scene_typed(s, USE_OUT, F64, COUNT_OF(n), 1);
+                   sums = scene_typed(s, USE_OUT, F64, COUNT_OF(first), 1);
+    dptr at = scene_longs(s, COUNT_OF(first), &fill_at),
+         n = scene_longs(s, COUNT_OF(count), &fill_n);
     if (s->ops) {
-        s->ops->square_sums(s->q, sums.p, g, at, n, COUNT_OF(n));
+        s->ops->square_sums(s->q, sums.p, g, at, n, COUNT_OF(first));
+    } else {
+        memcpy(fill_at, first, sizeof first);
+        memcpy(fill_n, count, sizeof count);
     }
 }
 
@@ -97,16 +106,17 @@ void case_adamw(struct scene *s)
     struct operand v = scene_real(s, USE_INOUT, 1, n, n, 0.1),
                    g = scene_real(s, USE_IN, 1, n, n, 1);
     struct operand clip = scene_typed(s, USE_IN, F64, 1, 0.5);
+    struct operand copy = s->d->flag ? scene_real(s, USE_OUT, 1, n, n, 1) : OPERAND_NONE;
     for (int64_t i = 0; !s->ops && i < n; i++) {
         scene_poke(&s->buffer[2], s->buffer[2].first, 0, i,
                    fabs(scene_value(&s->buffer[2], s->buffer[2].first, 0, i)));
     }
     if (s->ops) {
-        s->ops->adamw(s->q, w, m, v, g, clip.p, &step, n);
+        s->ops->adamw(s->q, w, m, v, g, copy, clip.p, &step, n);
     }
 }
 
-/* flag: which max_norm; the norm is about 3 */
+/* flag: which max_norm; the norm is 3 */
 void case_clip_factor(struct scene *s)
 {
     static const double limits[] = { 0, 1e-3, 1e9 };
@@ -115,6 +125,6 @@ void case_clip_factor(struct scene *s)
     if (!s->ops) {
         scene_poke(&s->buffer[0], s->buffer[0].first, 0, 0, 3);
     } else {
-        s->ops->clip_factor(s->q, clip.p, norm.p, limits[s->d->flag]);
+        s->ops->clip_factor(s->q, clip.p, norm.p, limits[s->d->flag], 0.25);
     }
 }

@@ -49,7 +49,7 @@ static double pair_error(struct scene *s, scene_case *c, struct queue *q, struct
 void check_gradients(void)
 {
     struct queue *q;
-    ops_ref.queue_create(&q, 1, NULL);
+    ops_ref.queue_create(&q, 1, 0, NULL);
     for (int i = 0; i < gradient_nrows; i++) {
         double worst = 0;
         for (int k = 0; k < gradient_rows[i].nshapes; k++) {
@@ -147,7 +147,7 @@ static void check_merge(const struct ops *ops, enum dtype t, double limit)
     struct scene s;
     struct queue *q;
     double worst = 0;
-    ops->queue_create(&q, 2, NULL);
+    ops->queue_create(&q, 2, 0, NULL);
     scene_make(&s, merge_pieces, ops, &shape, t, 2);
     scene_call(&s, merge_pieces, ops, q);
     for (int i = 7; i < 11; i += 2) { /* o and lse: the whole, then the pieces */
@@ -184,13 +184,14 @@ static void check_adamw(const struct ops *ops)
         v[i] = v2[i] = 0.01f + 0.01f * sinf(3 * (float)i);
         g[i] = cosf(5 * (float)i);
     }
-    ops->queue_create(&q, 2, NULL);
+    ops->queue_create(&q, 2, 0, NULL);
     for (int64_t i = 0, n; i < N; i += n) {
         n = min_i64(1 + i * 7 % 61, N - i);
         ops->adamw(q, (struct operand){ { (char *)(w2 + i) }, F32 },
                    (struct operand){ { (char *)(m2 + i) }, F32 },
                    (struct operand){ { (char *)(v2 + i) }, F32 },
-                   (struct operand){ { (char *)(g + i) }, F32 }, (dptr){ (char *)&clip }, &a, n);
+                   (struct operand){ { (char *)(g + i) }, F32 }, OPERAND_NONE,
+                   (dptr){ (char *)&clip }, &a, n);
     }
     for (int i = 0; i < N; i++) {
         double d = g[i] * clip, mm = 0.9 * m[i] + 0.1 * d, vv = 0.95 * v[i] + 0.05 * d * d;
@@ -200,7 +201,7 @@ static void check_adamw(const struct ops *ops)
     checks_report(worst < 3e-7, "%s: adamw equals the formula (%.1e)", ops->name, worst);
     ops->adamw(q, (struct operand){ { (char *)w }, F32 }, (struct operand){ { (char *)m }, F32 },
                (struct operand){ { (char *)v }, F32 }, (struct operand){ { (char *)g }, F32 },
-               (dptr){ (char *)&clip }, &a, N);
+               OPERAND_NONE, (dptr){ (char *)&clip }, &a, N);
     checks_report(!memcmp(w, w2, sizeof w) && !memcmp(m, m2, sizeof m) && !memcmp(v, v2, sizeof v),
                   "%s: adamw in pieces has the same bits", ops->name);
     ops->queue_free(q);
@@ -229,8 +230,8 @@ static void check_threads(void)
 {
     struct queue *one, *three;
     int differ = 0;
-    ops_ref.queue_create(&one, 1, NULL);
-    ops_ref.queue_create(&three, 3, NULL);
+    ops_ref.queue_create(&one, 1, 0, NULL);
+    ops_ref.queue_create(&three, 3, 0, NULL);
     for (int i = 0; i < op_nrows; i++) {
         for (int k = 0; k < op_rows[i].nshapes; k++) {
             differ += bits_differ(&op_rows[i], &op_rows[i].shapes[k], one, three);
@@ -256,10 +257,10 @@ void check_exp(const struct ops *ops, const char *isa)
     x[0] = y[0] = -INFINITY;
     x[1] = y[1] = 1e30f;
     x[2] = y[2] = -110;
-    ops->queue_create(&q, 1, NULL);
-    ops->softmax_grad(q, (struct operand){ { (char *)y }, F32 },
-                      (struct operand){ { (char *)&zero }, F32 }, (dptr){ (char *)&label }, 1, 1, N,
-                      0, N);
+    ops->queue_create(&q, 1, 0, NULL);
+    ops->softmax_grad(
+        q, (struct operand){ { (char *)y }, F32 }, (struct operand){ { (char *)y }, F32 },
+        (struct operand){ { (char *)&zero }, F32 }, (dptr){ (char *)&label }, 1, 1, N, 0, N);
     for (int i = 3; i < N; i++) {
         double want = exp((double)x[i]), error = fabs(y[i] - want) / want / 1.1920929e-7;
         worst_at = error > worst ? x[i] : worst_at;
@@ -274,7 +275,7 @@ void check_exp(const struct ops *ops, const char *isa)
 static void check_peak(const struct ops *ops, enum dtype t)
 {
     struct queue *q;
-    ops->queue_create(&q, 1, NULL);
+    ops->queue_create(&q, 1, 0, NULL);
     double peak = ops->measure_peak(q, t, 0.02);
     checks_report(peak > 1e7 && peak < 1e14, "%s: measured peak %.2e FLOP/s", ops->name, peak);
     ops->queue_free(q);

@@ -163,8 +163,8 @@ static void gradient_softmax(struct scene *s)
         s->ops->softmax_stats(s->q, operand_at(all, 3 * d->T), second, labels, d->T, d->N, d->N,
                               d->K);
         s->ops->softmax_loss(s->q, loss.p, lse, OPERAND_NONE, all, 2, labels, d->T);
-        s->ops->softmax_grad(s->q, first, lse, labels, 1, d->T, d->N, 0, d->N);
-        s->ops->softmax_grad(s->q, second, lse, labels, 1, d->T, d->N, d->N, d->K);
+        s->ops->softmax_grad(s->q, first, first, lse, labels, 1, d->T, d->N, 0, d->N);
+        s->ops->softmax_grad(s->q, second, second, lse, labels, 1, d->T, d->N, d->N, d->K);
     }
 }
 

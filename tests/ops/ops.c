@@ -158,8 +158,8 @@ static void run_trial(struct trial *t)
 static void test_rows(const struct ops *ops, const char *isa, int threads)
 {
     struct queue *q, *ref_q;
-    if (ops->queue_create(&q, threads, NULL) != OK ||
-        ops_ref.queue_create(&ref_q, threads, NULL) != OK) {
+    if (ops->queue_create(&q, threads, 0, NULL) != OK ||
+        ops_ref.queue_create(&ref_q, threads, 0, NULL) != OK) {
         die(E_BUG, "no queue");
     }
     for (int i = 0; i < op_nrows; i++) {

@@ -81,6 +81,13 @@ dptr scene_ints(struct scene *s, int64_t n, int32_t **fill)
     return (dptr){ b->base + GUARD };
 }
 
+dptr scene_longs(struct scene *s, int64_t n, int64_t **fill)
+{
+    struct buffer *b = next_buffer(s, USE_IN, I64, 1, n, n, 0);
+    *fill = s->ops ? NULL : (int64_t *)(void *)(b->first + GUARD);
+    return (dptr){ b->base + GUARD };
+}
+
 dptr scene_scratch(struct scene *s, size_t bytes)
 {
     struct buffer *b = next_buffer(s, USE_SCRATCH, U8, 1, (int64_t)bytes, (int64_t)bytes, 0);

@@ -3,7 +3,7 @@
  * with each backend on the same first values. */
 #ifndef TESTS_OPS_SCENE_H
 #define TESTS_OPS_SCENE_H
-#include "compute/ops.h"
+#include "compute/choose.h"
 
 enum { SCENE_BUFFERS = 24, SCENE_PAIRS = 6 };
 
@@ -59,6 +59,8 @@ struct operand scene_typed(struct scene *s, enum use use, enum dtype t, int64_t 
                            double scale) LOCAL;
 /* n int32; *fill is where to write first values, or NULL when they stand already */
 dptr scene_ints(struct scene *s, int64_t n, int32_t **fill) LOCAL;
+/* The same for int64. */
+dptr scene_longs(struct scene *s, int64_t n, int64_t **fill) LOCAL;
 dptr scene_scratch(struct scene *s, size_t bytes) LOCAL;
 void scene_pair(struct scene *s, struct operand x, struct operand dx) LOCAL;
 void scene_loss(struct scene *s, struct operand y, struct operand dy) LOCAL;

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "compute/choose.h"
 #include "ranks.h"
 #include "tests/checkpoint_scene.h"
 
@@ -147,7 +148,7 @@ int main(int argc, char **argv)
 
     world = comm_mpi_start(&argc, &argv);
     dir = argc > 1 ? argv[1] : ".";
-    if (ops_ref.queue_create(&queue, 1, &e) != OK)
+    if (ops_ref.queue_create(&queue, 1, 0, &e) != OK)
         die(E_BUG, "%s", e.text);
     for (int i = 0; i < COUNT_OF(layouts); i++)
         n += layouts[i].tp * layouts[i].pp * layouts[i].dp == world->size;

@@ -26,7 +26,7 @@ static void take_past_end(void)
     struct arena a;
     struct err e = { "" };
 
-    arena_measure(&a, "small");
+    arena_measure(&a, "small", NULL);
     arena_take(&a, 100);
     arena_open(&a, &e);
     arena_take(&a, 1 << 20);
@@ -36,7 +36,7 @@ static void take_sealed(void)
 {
     struct arena a;
 
-    arena_measure(&a, "sealed");
+    arena_measure(&a, "sealed", NULL);
     arena_seal(&a);
     arena_take(&a, 1);
 }
@@ -45,7 +45,7 @@ static void take_nonsense(void)
 {
     struct arena a;
 
-    arena_measure(&a, "negative");
+    arena_measure(&a, "negative", NULL);
     arena_take(&a, (size_t)-1);
 }
 
@@ -79,7 +79,7 @@ static void test_arena(size_t big)
     struct err e = { "" };
     char *p[3], *q;
 
-    arena_measure(&a, "test");
+    arena_measure(&a, "test", NULL);
     place(&a, p);
     q = arena_take_host(&a, big);
     tap_ok(!p[0] && !p[1] && !p[2] && !q, "measuring gives no memory");
@@ -123,7 +123,7 @@ int main(void)
     test_arena(1000);
     test_arena(8 << 20);
     test_mem();
-    arena_measure(&huge, "huge");
+    arena_measure(&huge, "huge", NULL);
     arena_take(&huge, SIZE_MAX / 8);
     tap_ok(arena_open(&huge, &e) == E_RESOURCE && strstr(e.text, "arena huge"), "%s", e.text);
     tap_ok(code_of(take_past_end) == E_BUG, "past the end dies");

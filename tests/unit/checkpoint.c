@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "compute/choose.h"
 #include "parallel/comm_mpi.h"
 #include "tests/checkpoint_scene.h"
 #include "tests/tap.h"
@@ -399,7 +400,7 @@ int main(int argc, char **argv)
     struct err e = { "" };
 
     grid.world = comm_mpi_start(&argc, &argv);
-    if (ops_ref.queue_create(&queue, 1, &e) != OK)
+    if (ops_ref.queue_create(&queue, 1, 0, &e) != OK)
         return 99;
     snprintf(dir, sizeof dir, "%.200s/pretrain-ck-XXXXXX", tmp ? tmp : "/tmp");
     if (!mkdtemp(dir))

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "compute/choose.h"
 #include "hf/hf_config.h"
 #include "hf/safetensors.h"
 #include "parallel/comm_mpi.h"
@@ -257,7 +258,7 @@ int main(int argc, char **argv)
     struct err e = { "" };
 
     grid.world = comm_mpi_start(&argc, &argv);
-    if (ops_ref.queue_create(&queue, 1, &e) != OK)
+    if (ops_ref.queue_create(&queue, 1, 0, &e) != OK)
         return 99;
     snprintf(dir, sizeof dir, "%.200s/pretrain-ex-XXXXXX", tmp ? tmp : "/tmp");
     if (!mkdtemp(dir))
