@@ -5,14 +5,14 @@ LC_ALL=C
 export LC_ALL
 bad=0
 
-sources=$(find src cuda tools tests \( -name '*.[ch]' -o -name '*.inc' \) ! -name Makefile.inc \
+sources=$(find src cuda tools tests \( -name '*.[ch]' -o -name '*.c[cu]' -o -name '*.inc' \) ! -name Makefile.inc \
     ! -path '*/build-aux/*' | sort)
 ${AWK:-awk} -f tools/lint.awk src/LAYERS $sources || bad=1
 
 # Every file of ours is named by a Makefile, so that it is in the distribution.
-listed=$(cat Makefile.am src/Makefile.inc cuda/Makefile.inc tools/Makefile.inc tests/Makefile.inc)
+listed=$(cat Makefile.am $(find src cuda tools tests -name Makefile.inc))
 folders=$(ls -d src cuda tools tests input jobs doc 2>/dev/null)
-for f in $(find $folders -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.cu' -o -name '*.inc' \
+for f in $(find $folders -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.c[cu]' -o -name '*.inc' \
     -o -name '*.t' -o -name '*.sh' -o -name '*.awk' -o -name '*.py' -o -name '*.nml' -o -name '*.md' \) \
     ! -name Makefile.inc ! -path '*/build-aux/*' | sort); do
     found=0 part=$f
