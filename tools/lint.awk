@@ -10,7 +10,7 @@ BEGIN {
     fence("^(exit|abort|quick_exit|_exit|_Exit)$", \
         "^src/(main|parallel/(agree|comm_mpi)|base/err)\\.c$", \
         "the program ends in main, agree and die")
-    fence("^(cuda|cublas|cublasLt)[A-Z]|^nccl[A-Z]", "^cuda/", "CUDA is called in cuda/")
+    fence("^(cuda|cublas|cublasLt|cudnn)[A-Z]|^nccl[A-Z]", "^cuda/", "CUDA is called in cuda/")
     fence("^(assert|setlocale|strtok)$", "^$", "never")
     fence("^(fopen|freopen|open|openat|creat|pread|pwrite|write|fsync|fdatasync|ftruncate|rename|" \
         "unlink|remove|mkdir|rmdir|opendir|mmap)$", \
