@@ -26,7 +26,7 @@ announce() {
 }
 
 announce packages
-setup_packages $setup_build_packages hdf5-tools python3 python3-venv python3-numpy python3-h5py \
+setup_packages $setup_build_packages g++ hdf5-tools python3 python3-venv python3-numpy python3-h5py \
     ca-certificates
 
 # For tests/interop: the safetensors library if PyPI can be reached, else those tests are skipped.
@@ -42,11 +42,24 @@ if [ ! -x "$PYTHON" ] || ! "$PYTHON" -c 'import safetensors, numpy' 2>/dev/null;
 fi
 export PYTHON
 
+# For the CUDA part: the machine's toolkit, else PyPI's in build/cuda-toolkit, else its tests are skipped.
+if ! setup_finds_nvcc; then
+    announce "tools/cuda-toolkit.sh build/cuda-toolkit"
+    if timeout 300 sh tools/cuda-toolkit.sh build/cuda-toolkit; then
+        CUDA_HOME=$build/cuda-toolkit
+        export CUDA_HOME
+        grep -q -F "$CUDA_HOME" build/config.log 2>/dev/null || rm -f build/Makefile
+    else
+        echo "tests/run.sh: no CUDA toolkit: some tests are skipped" >&2
+        ! grep -q 'define HAVE_CUDA 1' build/config.h 2>/dev/null || rm -f build/Makefile
+    fi
+fi
+
 announce build
 setup_build --enable-warnings-as-errors || stop "the build failed"
 cd "$build" || exit 1
 announce "make -j2 check"
-find . -name venv -prune -o \( -name '*.trs' -o -name '*.log' -path './tests/*' \) -exec rm -f {} +
+find . \( -name venv -o -name cuda-toolkit \) -prune -o \( -name '*.trs' -o -name '*.log' -path './tests/*' \) -exec rm -f {} +
 make -j2 -k check >check.log 2>&1
 code=$?
 

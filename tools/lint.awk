@@ -10,7 +10,14 @@ BEGIN {
     fence("^(exit|abort|quick_exit|_exit|_Exit)$", \
         "^src/(main|parallel/(agree|comm_mpi)|base/err)\\.c$", \
         "the program ends in main, agree and die")
-    fence("^(cuda|cublas|cublasLt|cudnn)[A-Z]|^nccl[A-Z]", "^cuda/", "CUDA is called in cuda/")
+    fence("^(cuda|cublas|cublasLt|cudnn|nccl)[A-Z]|^(CUBLAS|CUDNN|NCCL)_", "^cuda/", \
+        "CUDA is called in cuda/")
+    fence("^HAVE_CUDA($)", "^src/(compute/ops|parallel/comm)\\.c$", \
+        "the tables are chosen in src/compute/ops.c and src/parallel/comm.c, and nowhere else")
+    fence("^HAVE_(NCCL|CUDNN)($)", "^cuda/", "what a toolkit has concerns cuda/ only")
+    fence("^(__shared__|__constant__|__managed__|asm|__asm__|nvcuda|cooperative_groups)($)", \
+        "^src/|^cuda/dialect\\.h$", "kernels speak the dialect of cuda/dialect.h")
+    fence("^f?printf$", "^(src|tools)/|^cuda/[a-z0-9_]*\\.[ch]$", "kernels do not print")
     fence("^(assert|setlocale|strtok)$", "^$", "never")
     fence("^(fopen|freopen|open|openat|creat|pread|pwrite|write|fsync|fdatasync|ftruncate|rename|" \
         "unlink|remove|mkdir|rmdir|opendir|mmap)$", \
@@ -85,15 +92,13 @@ function check_include(name,    mine, theirs)
 {
     theirs = name
     sub(/\/.*/, "", theirs)
-    if (FILENAME ~ /^src\/[^\/]*\// || FILENAME ~ /^cuda\//) {
-        if (name !~ /\// && FILENAME ~ /^src/) {
-            complain("#include \"" name "\": name its folder")
-            return
-        }
+    if (FILENAME ~ /^(src\/[^\/]*|cuda)\// && name !~ /\//) {
+        complain("#include \"" name "\": name its folder")
+        return
     }
     if (FILENAME ~ /^cuda\//) {
-        if (name ~ /\// && name !~ /^(base|cuda)\// && name != "compute/ops.h" && name != "parallel/comm.h")
-            complain("cuda/ includes base/, compute/ops.h and parallel/comm.h only, not " name)
+        if (name !~ /^((base|cuda)\/|(compute\/(ops|operand)|parallel\/comm)\.h$)/)
+            complain("cuda/ includes base/, compute/ops.h, operand.h and parallel/comm.h, not " name)
         return
     }
     if (FILENAME !~ /^src\/[^\/]*\//)
@@ -205,7 +210,12 @@ FNR == 1 {
     if (!in_comment && ours && $0 ~ /^[ ]*#[ ]*include[ ]*<(mpi|hdf5)\.h>/ && \
         FILENAME !~ /^src\/(parallel|store)\// && FILENAME != "src/main.c")
         complain("mpi.h and hdf5.h are for src/parallel/ and src/store/")
+    if (!in_comment && ours && FILENAME !~ /^cuda\// && \
+        $0 ~ /^[ ]*#[ ]*include[ ]*<(cuda|cublas|cudnn|nccl)[A-Za-z0-9_]*\.h>/)
+        complain("headers of the CUDA toolkit are for cuda/")
     code = code_of($0)
+    if (code ~ /<<</ && FILENAME ~ /^cuda\// && FILENAME != "cuda/dialect.h")
+        complain("kernels are launched by LAUNCH of cuda/dialect.h")
     check_function_size(code)
     if (ours)
         check_fences(code)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # lint.sh: the rules of doc/design.md that a compiler cannot check. Run in the source folder.
-# LINT_COMPILE (a compiler with its flags, run in LINT_BUILD) also compiles each header alone.
+# LINT_COMPILE (a compiler with its flags, run in LINT_BUILD) also compiles each header alone; those of
+# cuda/ by LINT_COMPILE_CUDA_C or LINT_COMPILE_CUDA, against the emulation's CUDA.
 LC_ALL=C
 export LC_ALL
 bad=0
@@ -26,11 +27,16 @@ done
 if [ -n "$LINT_COMPILE" ]; then
     here=$(pwd) dir=$(mktemp -d) || exit 1
     trap 'rm -rf "$dir"' EXIT
-    for h in $(find src -name '*.h' | sort); do
-        echo "#include \"$here/$h\"" >"$dir/alone.c"
-        (cd "${LINT_BUILD:-.}" && $LINT_COMPILE -Werror -c -o "$dir/alone.o" "$dir/alone.c") \
-            2>"$dir/said" \
-            || { echo "$h: does not compile alone"; grep error "$dir/said" | head -3; bad=1; }
+    alone() {   # alone HEADER COMPILER...
+        echo "#include \"$here/$1\"" >"$dir/alone.c"
+        shift
+        (cd "${LINT_BUILD:-.}" && "$@" -Werror -c -o "$dir/alone.o" "$dir/alone.c") 2>"$dir/said"
+    }
+    for h in $(find src cuda -name '*.h' | sort); do
+        case $h in
+        src/*) alone "$h" $LINT_COMPILE ;;
+        *) [ -z "$LINT_COMPILE_CUDA" ] || alone "$h" $LINT_COMPILE_CUDA_C || alone "$h" $LINT_COMPILE_CUDA ;;
+        esac || { echo "$h: does not compile alone"; grep error "$dir/said" | head -3; bad=1; }
     done
 fi
 exit $bad

@@ -1,8 +1,19 @@
 # What jobs/quickstart.sh and tests/run.sh share; sourced in the root of the source tree.
 #   setup_packages NAME...   apt-get those that are absent (Debian, as root)
+#   setup_finds_nvcc         holds where configure will find a CUDA compiler
 #   setup_build              configure (once) and make in build/
 setup_build_packages='autoconf automake pkg-config make gcc libc6-dev mpich libmpich-dev libhdf5-dev
     libdnnl-dev libjansson-dev libxxhash-dev'
+
+setup_finds_nvcc() {
+    for setup_p in "$NVCC" "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" "${CUDA_PATH:+$CUDA_PATH/bin/nvcc}" \
+        "$(command -v nvcc)" /usr/local/cuda/bin/nvcc; do
+        [ -n "$setup_p" ] && [ -x "$setup_p" ] && return 0
+    done
+    return 1
+}
+# nvcc compiles with g++.
+! setup_finds_nvcc || setup_build_packages="$setup_build_packages g++"
 
 setup_packages() {
     setup_absent=

@@ -94,20 +94,27 @@ void warp_meet(place where, unsigned mask, void (*complete)(fiber *const *warp, 
 {
     int first = me->c.warp * WARP;
     fiber *const *warp = running.fibers + first;
+    unsigned *waiting = &running.waiting[me->c.warp];
 
     me->where = where;
     me->mask = mask;
     if (!(mask >> me->c.lane & 1))
         stop("a lane outside its own mask takes part in a warp operation", me);
+    if (mask & ~running.present[me->c.warp])
+        stop(first + WARP > running.threads && mask >> (running.threads - first)
+                 ? "the mask of a warp operation names a lane that the block does not have"
+                 : "the mask of a warp operation names a lane that has exited",
+             me);
     me->st = state::at_warp_operation;
+    *waiting |= 1u << me->c.lane;
+    if (mask & ~*waiting) {
+        fiber_yield();
+        return;
+    }
     for (int i = 0; i < WARP; i++) {
         if (!(mask >> i & 1))
             continue;
-        if (first + i >= running.threads)
-            stop("the mask of a warp operation names a lane that the block does not have", me);
-        if (warp[i]->st == state::done)
-            stop("the mask of a warp operation names a lane that has exited", me);
-        if (warp[i]->st != state::at_warp_operation || warp[i]->mask != mask) {
+        if (warp[i]->mask != mask) {
             fiber_yield();
             return;
         }
@@ -119,6 +126,7 @@ void warp_meet(place where, unsigned mask, void (*complete)(fiber *const *warp, 
     for (int i = 0; i < WARP; i++)
         if (mask >> i & 1)
             warp[i]->st = state::ready;
+    *waiting &= ~mask;
 }
 
 void block_barrier(place where)
@@ -165,12 +173,7 @@ unsigned ballot(place where, unsigned mask, bool predicate)
 
 unsigned active_mask()
 {
-    unsigned mask = 0;
-
-    for (int i = 0, t = me->c.warp * WARP; i < WARP && t < running.threads; i++, t++)
-        if (running.fibers[t]->st != state::done)
-            mask |= 1u << i;
-    return mask;
+    return running.present[me->c.warp];
 }
 
 } // namespace cuemu

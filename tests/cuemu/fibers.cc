@@ -61,6 +61,7 @@ void entry()
     if (me->copies)
         stop("a thread ends with asynchronous copies that it never waited for", me);
     me->st = state::done;
+    running.present[me->c.warp] &= ~(1u << me->c.lane);
     fiber_yield();
     abort();
 }

@@ -78,6 +78,9 @@ void place_threads(unsigned id, int seat)
         f->c.lane = i % WARP;
         f->c.warp = i / WARP;
         f->st = state::ready;
+        if (f->c.lane == 0)
+            running.present[f->c.warp] = running.waiting[f->c.warp] = 0;
+        running.present[f->c.warp] |= 1u << f->c.lane;
         f->where = { nullptr, 0 };
         f->block_barriers = f->warp_barriers = 0;
         f->copies = f->groups = 0;

@@ -71,6 +71,8 @@ struct block_state {
     fiber *const *fibers;
     int threads;
     int votes;
+    unsigned present[THREADS_MAX / WARP]; /* lanes that have not ended, by warp */
+    unsigned waiting[THREADS_MAX / WARP]; /* lanes at a warp operation */
     ordering *order;
 };
 extern block_state running;

@@ -95,6 +95,7 @@ AC_DEFUN([PRETRAIN_CUDA], [
 AC_ARG_WITH([cuda],
     [AS_HELP_STRING([--with-cuda@<:@=DIR@:>@], [the part for GPUs, by the CUDA toolkit in DIR @<:@auto: where one is found@:>@])],
     [], [with_cuda=auto])
+AC_ARG_VAR([CUDA_HOME], [folder of the CUDA toolkit, where --with-cuda names none])
 AC_ARG_VAR([NVCC], [CUDA compiler])
 AC_ARG_VAR([NVCCFLAGS], [flags for NVCC])
 AC_ARG_VAR([CUDA_ARCHS], [GPU architectures to compile for @<:@80 90 100@:>@])
