@@ -88,6 +88,13 @@ void place_threads(unsigned id, int seat)
     }
 }
 
+[[noreturn]] void stop_stuck(const fiber *f)
+{
+    if (f->st == state::at_warp_operation && f->mask & ~running.present[f->c.warp])
+        stop("the mask of a warp operation names a lane that has exited", f);
+    stop("deadlock: a barrier or warp operation that not all threads reach", f);
+}
+
 void run_block()
 {
     static std::vector<unsigned> warps;
@@ -112,7 +119,7 @@ void run_block()
         if (ended == running.threads)
             return;
         if (!any && stuck)
-            stop("deadlock: a barrier or warp operation that not all threads reach", stuck);
+            stop_stuck(stuck);
     }
 }
 
