@@ -70,6 +70,16 @@ static uint16_t narrow(double x, int eb, int mb)
     return (uint16_t)(sign | r);
 }
 
+uint16_t dtype_f64_to_bf16(double x)
+{
+    return narrow(x, 8, 7);
+}
+
+uint16_t dtype_f64_to_f16(double x)
+{
+    return narrow(x, 5, 10);
+}
+
 uint16_t dtype_f32_to_bf16(float x)
 {
     uint32_t u;
@@ -91,7 +101,7 @@ float dtype_bf16_to_f32(uint16_t h)
 
 uint16_t dtype_f32_to_f16(float x)
 {
-    return narrow((double)x, 5, 10);
+    return dtype_f64_to_f16((double)x);
 }
 
 float dtype_f16_to_f32(uint16_t h)
@@ -136,10 +146,10 @@ static int store(void *p, enum dtype t, int64_t i, double x)
         ((double *)p)[i] = x;
         return isfinite(x);
     case BF16:
-        ((uint16_t *)p)[i] = h = narrow(x, 8, 7);
+        ((uint16_t *)p)[i] = h = dtype_f64_to_bf16(x);
         return (h & 0x7f80) != 0x7f80;
     default:
-        ((uint16_t *)p)[i] = h = narrow(x, 5, 10);
+        ((uint16_t *)p)[i] = h = dtype_f64_to_f16(x);
         return (h & 0x7c00) != 0x7c00;
     }
 }

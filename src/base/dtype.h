@@ -14,6 +14,9 @@ uint16_t dtype_f32_to_bf16(float x) LOCAL; /* NaN stays NaN */
 float dtype_bf16_to_f32(uint16_t h) LOCAL;
 uint16_t dtype_f32_to_f16(float x) LOCAL; /* overflow gives infinity */
 float dtype_f16_to_f32(uint16_t h) LOCAL;
+/* Rounded once: not by way of F32, which would round a value just beside a tie onto it. */
+uint16_t dtype_f64_to_bf16(double x) LOCAL;
+uint16_t dtype_f64_to_f16(double x) LOCAL;
 
 /* dst[i] = src[i], any two float types. Returns the index of the first finite value that
  * overflowed, or -1. */

@@ -3,12 +3,27 @@
  * the hashes in it: no HDF5 call when loading. */
 #ifndef CHECKPOINT_CHECKPOINT_H
 #define CHECKPOINT_CHECKPOINT_H
+#include "optim/loss_scale.h"
 #include "optim/optim.h"
 
 struct checkpoint_scalars { /* named scalars; attributes of index.h5's root and in the manifest */
     int64_t step, samples, tokens, adam_t, attempt;
-    int zero_stage; /* part of the layout: only in the manifest */
+    struct loss_scale loss; /* 0: nothing was scaled */
+    int zero_stage;         /* part of the layout: only in the manifest */
 };
+/* One row for each. */
+struct checkpoint_scalar {
+    const char *name;
+    size_t at;    /* in struct checkpoint_scalars                 */
+    int is_real;  /* double, else int64                           */
+    int optional; /* absent in older ones: 0 then */
+};
+enum { CHECKPOINT_SCALARS = 8 };
+extern const struct checkpoint_scalar checkpoint_scalars[CHECKPOINT_SCALARS];
+/* As attributes of an HDF5 file's root. */
+struct h5;
+enum status checkpoint_scalars_write(struct h5 *f, const struct checkpoint_scalars *s,
+                                     struct err *e) LOCAL;
 struct checkpoint_texts { /* stored inside; also in every shard's manifest hash */
     const char *input_nml;
     const char *tokenizer_json;

@@ -97,6 +97,18 @@ static void add_text(struct json_text *t, const char *key, const struct manifest
         json_text_add(t, "\"%s\": null%s", key, end);
 }
 
+static void add_scalars(struct json_text *t, const struct checkpoint_scalars *s)
+{
+    for (int i = 0; i < CHECKPOINT_SCALARS; i++) {
+        const struct checkpoint_scalar *row = &checkpoint_scalars[i];
+        const void *value = (const char *)s + row->at;
+        if (row->is_real)
+            json_text_add(t, "\"%s\": %.17g,\n", row->name, *(const double *)value);
+        else
+            json_text_add(t, "\"%s\": %lld,\n", row->name, (long long)*(const int64_t *)value);
+    }
+}
+
 char *manifest_write(const struct checkpoint *c, const struct manifest_texts *x)
 {
     const struct checkpoint_scalars *s = &c->scalars;
@@ -105,11 +117,8 @@ char *manifest_write(const struct checkpoint *c, const struct manifest_texts *x)
 
     json_text_add(&t, "{\n\"format\": \"" CHECKPOINT_FORMAT "\",\n\"version\": %d,\n",
                   MANIFEST_VERSION);
-    json_text_add(&t, "\"step\": %lld,\n\"samples\": %lld,\n\"tokens\": %lld,\n\"adam_t\": %lld,\n",
-                  (long long)s->step, (long long)s->samples, (long long)s->tokens,
-                  (long long)s->adam_t);
-    json_text_add(&t, "\"attempt\": %lld,\n\"eod\": %lld,\n\"data_hash\": ", (long long)s->attempt,
-                  (long long)c->eod);
+    add_scalars(&t, s);
+    json_text_add(&t, "\"eod\": %lld,\n\"data_hash\": ", (long long)c->eod);
     json_text_string(&t, c->data_hash, strlen(c->data_hash));
     json_text_add(
         &t,
@@ -339,23 +348,35 @@ static void get_slabs(struct reader *r, const json_t *list)
         wrong(r, "slabs");
 }
 
+static void get_scalars(struct reader *r, const json_t *root, struct checkpoint_scalars *s)
+{
+    for (int i = 0; i < CHECKPOINT_SCALARS; i++) {
+        const struct checkpoint_scalar *row = &checkpoint_scalars[i];
+        const json_t *j = json_object_get(root, row->name);
+        void *value = (char *)s + row->at;
+        if (!j && row->optional)
+            continue;
+        if (!row->is_real)
+            *(int64_t *)value = get_int(r, root, row->name, 0, INT64_C(1) << 62);
+        else if (json_is_number(j) && json_number_value(j) >= 0)
+            *(double *)value = json_number_value(j);
+        else
+            wrong(r, row->name);
+    }
+}
+
 static void get_all(struct reader *r, const json_t *root, struct manifest_texts *x)
 {
     const json_t *layout = json_object_get(root, "layout"), *texts = json_object_get(root, "texts");
     struct checkpoint *c = r->c;
     struct checkpoint_scalars *s = &c->scalars;
-    const int64_t most = INT64_C(1) << 62;
 
     if (strcmp(get_text(r, root, "format", 64), CHECKPOINT_FORMAT))
         wrong(r, "format");
     get_int(r, root, "version", MANIFEST_VERSION, MANIFEST_VERSION);
     get_int(r, root, "block_bytes", MANIFEST_BLOCK, MANIFEST_BLOCK);
-    s->step = get_int(r, root, "step", 0, most);
-    s->samples = get_int(r, root, "samples", 0, most);
-    s->tokens = get_int(r, root, "tokens", 0, most);
-    s->adam_t = get_int(r, root, "adam_t", 0, most);
-    s->attempt = get_int(r, root, "attempt", 0, most);
-    c->eod = get_int(r, root, "eod", -1, most);
+    get_scalars(r, root, s);
+    c->eod = get_int(r, root, "eod", -1, INT64_C(1) << 62);
     snprintf(c->data_hash, sizeof c->data_hash, "%s",
              get_text(r, root, "data_hash", sizeof c->data_hash));
     c->dp = (int)get_int(r, layout, "dp", 1, INT32_MAX);

@@ -122,16 +122,10 @@ static enum status add_tensor(struct h5 *f, const struct checkpoint *c, int firs
 
 static enum status add_root(struct h5 *f, const struct save *v, struct err *e)
 {
-    const struct {
-        const char *name;
-        int64_t value;
-    } root[] = { { "step", v->s->step },       { "samples", v->s->samples },
-                 { "tokens", v->s->tokens },   { "adam_t", v->s->adam_t },
-                 { "attempt", v->s->attempt }, { "eod", v->x->eod } };
-    enum status st = OK;
+    enum status st = checkpoint_scalars_write(f, v->s, e);
 
-    for (int i = 0; i < COUNT_OF(root) && st == OK; i++)
-        st = h5_set_i64(f, "/", root[i].name, &root[i].value, 1, e);
+    if (st == OK)
+        st = h5_set_i64(f, "/", "eod", &v->x->eod, 1, e);
     if (st == OK)
         st = h5_set_text(f, "/", "data_hash", v->x->data_hash ? v->x->data_hash : "", e);
     if (st == OK)

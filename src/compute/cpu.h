@@ -1,4 +1,5 @@
-/* The fast CPU backend (F32): what its files share. */
+/* The fast CPU backend (F32, BF16, F16): what its files share. Kernels know floats; two-byte
+ * elements are converted to and from them in pieces that stay in cache. */
 #ifndef COMPUTE_CPU_H
 #define COMPUTE_CPU_H
 #include "compute/choose.h"
@@ -22,6 +23,48 @@ static inline const int32_t *cpu_int32(dptr d)
 {
     return (const int32_t *)(const void *)d.p;
 }
+
+/* Elements at .. at+n-1 of an operand as floats: F32 where they lie, others through `piece`. */
+enum { CPU_PIECE = 1024 }; /* floats of a piece */
+void cpu_load(float *to, struct operand o, int64_t at, int64_t n) LOCAL;
+void cpu_store(struct operand o, int64_t at, const float *from, int64_t n) LOCAL;
+static inline const float *cpu_get(struct operand o, int64_t at, int64_t n, float *piece)
+{
+    if (o.t == F32) {
+        return cpu_floats(o) + at;
+    }
+    cpu_load(piece, o, at, n);
+    return piece;
+}
+/* Where to write them; then cpu_put brings them home. */
+static inline float *cpu_place(struct operand o, int64_t at, float *piece)
+{
+    return o.t == F32 ? cpu_floats(o) + at : piece;
+}
+static inline void cpu_put(struct operand o, int64_t at, const float *piece, int64_t n)
+{
+    if (o.t != F32) {
+        cpu_store(o, at, piece, n);
+    }
+}
+
+/* A matrix of floats, rows `ld` apart: F32 where it lies, others made in `work`, `ld_work` apart.
+ */
+struct cpu_panel {
+    const float *p;
+    int64_t ld;
+};
+struct cpu_panel cpu_panel(struct operand o, int64_t ld, int64_t rows, int64_t cols, float *work,
+                           int64_t ld_work) LOCAL;
+
+/* Pieces of 0 .. n-1: `here` elements from `at`. */
+#define CPU_EACH_PIECE(at, here, n)                                \
+    for (int64_t at = 0, here = min_i64(CPU_PIECE, (n)); here > 0; \
+         at += here, here = min_i64(CPU_PIECE, (n)-at))
+
+/* The queue, with working memory for products (queue_free gives it back) */
+enum status cpu_queue_create(struct queue **q, int threads, int local_rank, struct err *e) LOCAL;
+void cpu_convert(struct queue *q, struct operand dst, struct operand src, int64_t n) LOCAL;
 
 /* cpu_products.c. C[M,N] = alpha op(A) op(B) + beta C by one thread; 't' transposes. C is not read
  * when beta is 0. Call cpu_products_begin(q) before the parallel region of every operation that
@@ -53,6 +96,13 @@ void cpu_embed(struct queue *q, struct operand x, struct operand w, dptr ids, in
                int64_t rows, int64_t T, int64_t D) LOCAL;
 void cpu_embed_grad(struct queue *q, struct operand dw, struct operand dx, dptr ids, int64_t first,
                     int64_t rows, int64_t T, int64_t D) LOCAL;
+void cpu_rope(struct queue *q, struct operand x, int64_t ld, struct operand table, dptr position,
+              int64_t T, int heads, int64_t K, int sign) LOCAL;
+void cpu_swiglu(struct queue *q, struct operand h, struct operand gu, int64_t T, int64_t F) LOCAL;
+void cpu_swiglu_grad(struct queue *q, struct operand dgu, struct operand dh, struct operand gu,
+                     int64_t T, int64_t F) LOCAL;
+
+/* cpu_norm.c */
 void cpu_rmsnorm(struct queue *q, struct operand y, int64_t ldy, struct operand rstd,
                  struct operand x_out, struct operand x, int64_t ldx, struct operand r,
                  struct operand w, int64_t T, int heads, int64_t K, double eps) LOCAL;
@@ -63,11 +113,6 @@ void cpu_rmsnorm_grad_input(struct queue *q, struct operand dx, int64_t lddx, st
 void cpu_rmsnorm_grad_weight(struct queue *q, struct operand dw, struct operand dy, int64_t lddy,
                              struct operand x, int64_t ldx, struct operand rstd, int64_t T,
                              int heads, int64_t K) LOCAL;
-void cpu_rope(struct queue *q, struct operand x, int64_t ld, struct operand table, dptr position,
-              int64_t T, int heads, int64_t K, int sign) LOCAL;
-void cpu_swiglu(struct queue *q, struct operand h, struct operand gu, int64_t T, int64_t F) LOCAL;
-void cpu_swiglu_grad(struct queue *q, struct operand dgu, struct operand dh, struct operand gu,
-                     int64_t T, int64_t F) LOCAL;
 
 /* cpu_loss.c */
 void cpu_softmax_stats(struct queue *q, struct operand stats, struct operand logits, dptr labels,

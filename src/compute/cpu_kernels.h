@@ -11,6 +11,11 @@ struct cpu_adamw {
 
 struct cpu_kernels {
     const char *name;
+    /* to F32, and from it, rounded to nearest even; a NaN stays one */
+    void (*load_bf16)(float *y, const uint16_t *x, int64_t n);
+    void (*store_bf16)(uint16_t *y, const float *x, int64_t n);
+    void (*load_f16)(float *y, const uint16_t *x, int64_t n);
+    void (*store_f16)(uint16_t *y, const float *x, int64_t n);
     void (*add)(float *y, const float *a, const float *b, int64_t n);
     void (*scale)(float *y, float f, int64_t n); /* y *= f */
     void (*mix)(float *y, float keep, const float *x, float take,
@@ -21,12 +26,14 @@ struct cpu_kernels {
     float (*exp_store)(float *x, float shift, int64_t n);         /* the same, x = exp(x - shift) */
     void (*exp_scale)(float *x, float shift, float f, int64_t n); /* x = exp(x - shift) f */
     void (*score_grad)(float *s, float *ds, float lse, float delta, float f,
-                       int64_t n); /* s = exp(s - lse); ds = s (ds - delta) f */
-    /* y = x rstd w, returns rstd; r: x_out = x + r first */
-    float (*norm)(float *y, float *x_out, const float *x, const float *r, const float *w, float eps,
-                  int64_t n);
+                       int64_t n);               /* s = exp(s - lse); ds = s (ds - delta) f */
+    float (*squares)(const float *x, int64_t n); /* their sum */
+    void (*norm)(float *y, const float *x, const float *w, float rstd,
+                 int64_t n); /* y = x rstd w */
+    float (*norm_dot)(const float *dy, const float *x, const float *w, float rstd,
+                      int64_t n); /* sum of w dy x rstd */
     void (*norm_grad)(float *dx, const float *res, const float *dy, const float *x, const float *w,
-                      float rstd, int64_t n);
+                      float rstd, float mean, int64_t n);
     void (*norm_weight)(float *dw, const float *dy, const float *x, float rstd,
                         int64_t n);                                       /* dw += dy x rstd */
     void (*rope)(float *x, const float *table, float sign, int64_t half); /* one head */

@@ -4,8 +4,7 @@
 #include <string.h>
 
 enum {
-    GRAIN = 4096, /* floats of a flat run that stay with one thread */
-    CHUNK = 2048  /* floats that are converted at a time            */
+    GRAIN = 4096 /* floats of a flat run that stay with one thread */
 };
 
 void cpu_softmax_stats(struct queue *q, struct operand stats, struct operand logits, dptr labels,
@@ -27,19 +26,19 @@ void cpu_softmax_stats(struct queue *q, struct operand stats, struct operand log
 }
 
 /* Elements at .. at+n-1 of a row: dlogits from logits; `used` of the row count. */
-static void grad_chunk(struct operand dlogits, const float *logits, float lse, float scale,
+static void grad_piece(struct operand dlogits, const float *logits, float lse, float scale,
                        int64_t here, int64_t at, int64_t n, int64_t used)
 {
-    float x[CHUNK];
+    float piece[CPU_PIECE], *x = cpu_place(dlogits, at, piece);
     int64_t live = max_i64(0, min_i64(n, used - at));
 
-    memcpy(x, logits + at, (size_t)live * sizeof *x);
+    memmove(x, logits + at, (size_t)live * sizeof *x);
     cpu_kernels()->exp_scale(x, lse, scale, live);
     memset(x + live, 0, (size_t)(n - live) * sizeof *x);
     if (here >= at && here < at + live) {
         x[here - at] -= scale;
     }
-    dtype_convert(operand_at(dlogits, at).p.p, dlogits.t, x, F32, n);
+    cpu_put(dlogits, at, x, n);
 }
 
 void cpu_softmax_grad(struct queue *q, struct operand dlogits, struct operand logits,
@@ -51,10 +50,11 @@ void cpu_softmax_grad(struct queue *q, struct operand dlogits, struct operand lo
         struct queue_share s = queue_share(q, part, T, 1);
         for (int64_t t = s.first; t < s.first + s.count; t++) {
             int64_t label = cpu_int32(labels)[t];
-            for (int64_t at = 0; at < rows; at += CHUNK) {
-                grad_chunk(operand_at(dlogits, t * rows), cpu_floats(logits) + t * rows,
-                           cpu_floats(lse)[t], (float)scale, label - first, at,
-                           min_i64(CHUNK, rows - at), label >= 0 ? real : 0);
+            CPU_EACH_PIECE(at, here, rows)
+            {
+                grad_piece(operand_at(dlogits, t * rows), cpu_floats(logits) + t * rows,
+                           cpu_floats(lse)[t], (float)scale, label - first, at, here,
+                           label >= 0 ? real : 0);
             }
         }
     }
@@ -98,7 +98,7 @@ void cpu_adamw(struct queue *q, struct operand w, struct operand m, struct opera
             k->adamw(cpu_floats(w) + i, cpu_floats(m) + i, cpu_floats(v) + i, cpu_floats(g) + i, &a,
                      here);
             if (copy.p.p) {
-                dtype_convert(operand_at(copy, i).p.p, copy.t, cpu_floats(w) + i, F32, here);
+                cpu_store(copy, i, cpu_floats(w) + i, here);
             }
         }
     }

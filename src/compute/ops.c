@@ -8,6 +8,11 @@
 typedef void slot(void);
 enum { SLOTS = (sizeof(struct ops) - offsetof(struct ops, queue_create)) / sizeof(slot *) };
 
+#ifdef HAVE_CUDA
+static const struct ops *const cuda = &ops_cuda;
+#else
+static const struct ops *const cuda = NULL;
+#endif
 static struct ops filled; /* ops_cpu with its holes filled */
 static char description[128] = "none chosen";
 
@@ -43,20 +48,38 @@ static enum status choose_cpu(const struct ops **ops, const char *isa, struct er
     return OK;
 }
 
+static enum status choose_cuda(const struct ops **ops, enum dtype t, struct err *e)
+{
+    if (!cuda) {
+        return err_set(e, E_RESOURCE,
+                       "this build has no CUDA backend: set device = 'cpu' or 'auto', or configure "
+                       "the program with --with-cuda");
+    }
+    if (t == F64) {
+        return err_set(e, E_INPUT,
+                       "the CUDA backend has no float64: set the device to 'cpu', or the dtype to "
+                       "'float32', 'bfloat16' or 'float16'");
+    }
+    *ops = cuda;
+    snprintf(description, sizeof description, "CUDA (%s)", dtype_name(t));
+    return OK;
+}
+
 enum status ops_choose(const struct ops **ops, const char *backend, const char *isa, enum dtype t,
                        struct err *e)
 {
     int is_auto = !strcmp(backend, "auto"), is_cpu = !strcmp(backend, "cpu");
-    if (t != F32 && t != F64 && t != BF16) {
-        return err_set(
-            e, E_INPUT,
-            "dtype %s: the compute backends of this build take float32, float64 and bfloat16",
-            dtype_name(t));
+    if (!strcmp(backend, "cuda")) {
+        return choose_cuda(ops, t, e);
     }
-    if (!strcmp(backend, "reference") || (is_auto && t != F32)) {
+    if (t != F32 && t != F64 && t != BF16 && t != F16) {
+        return err_set(e, E_INPUT, "dtype %s: compute takes float32, float64, bfloat16 and float16",
+                       dtype_name(t));
+    }
+    if (!strcmp(backend, "reference") || (is_auto && t == F64)) {
         return choose_reference(ops, t);
     }
-    if (is_cpu && t != F32) {
+    if (is_cpu && t == F64) {
         return err_set(e, E_INPUT,
                        "%s runs on the reference backend only: set the backend to 'reference' or "
                        "'auto', or the dtype to 'float32'",
@@ -65,12 +88,14 @@ enum status ops_choose(const struct ops **ops, const char *backend, const char *
     if (is_cpu || is_auto) {
         return choose_cpu(ops, isa, e);
     }
-    if (!strcmp(backend, "cuda")) {
-        return err_set(e, E_RESOURCE,
-                       "this build has no CUDA backend: set the backend to 'cpu' or 'auto'");
-    }
-    return err_set(e, E_INPUT, "unknown compute backend '%s': choose 'auto', 'cpu' or 'reference'",
+    return err_set(e, E_INPUT,
+                   "unknown compute backend '%s': choose 'auto', 'cpu', 'reference' or 'cuda'",
                    backend);
+}
+
+const struct ops *ops_device(void)
+{
+    return cuda;
 }
 
 const char *ops_describe(void)

@@ -18,7 +18,8 @@ static int list_isas(struct isa all[3])
     __builtin_cpu_init();
     int avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+               __builtin_cpu_supports("f16c");
     all[n++] = (struct isa){ &cpu_kernels_avx512, avx512 && avx2 };
     all[n++] = (struct isa){ &cpu_kernels_avx2, avx2 };
 #else
@@ -77,6 +78,7 @@ void cpu_describe(char *text, size_t bytes)
 const struct ops ops_cpu = {
     .name = "cpu",
 #if defined HAVE_DNNL || defined HAVE_CBLAS
+    .queue_create = cpu_queue_create,
     .linear = cpu_linear,
     .linear_grad_input = cpu_linear_grad_input,
     .linear_grad_weight = cpu_linear_grad_weight,
@@ -85,6 +87,7 @@ const struct ops ops_cpu = {
     .attention_scratch = cpu_attention_scratch,
     .attention_delta = cpu_attention_delta,
 #endif
+    .convert = cpu_convert,
     .add = cpu_add,
     .bias = cpu_bias,
     .bias_grad = cpu_bias_grad,

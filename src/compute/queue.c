@@ -19,6 +19,9 @@ enum status queue_create(struct queue **q, int threads, int local_rank, struct e
 
 void queue_free(struct queue *q)
 {
+    if (q) {
+        mem_give(q->work);
+    }
     mem_give(q);
 }
 

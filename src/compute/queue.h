@@ -6,6 +6,7 @@
 
 struct queue {
     int threads;
+    float *work; /* a backend's own, taken with the queue, given with it; or NULL */
 };
 
 /* A loop over the parts 0 .. q->threads-1 of some work, one thread each. What a part holds depends

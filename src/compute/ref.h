@@ -31,10 +31,10 @@ static inline void ref_put(struct operand o, int64_t i, double x)
         ((double *)(void *)o.p.p)[i] = x;
         break;
     case BF16:
-        ((uint16_t *)(void *)o.p.p)[i] = dtype_f32_to_bf16((float)x);
+        ((uint16_t *)(void *)o.p.p)[i] = dtype_f64_to_bf16(x);
         break;
     case F16:
-        ((uint16_t *)(void *)o.p.p)[i] = dtype_f32_to_f16((float)x);
+        ((uint16_t *)(void *)o.p.p)[i] = dtype_f64_to_f16(x);
         break;
     default:
         die(E_BUG, "an operation got elements of type %s", dtype_name(o.t));

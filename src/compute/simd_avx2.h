@@ -1,4 +1,4 @@
-/* Vectors of 8 floats, with FMA; see simd_avx512.h. */
+/* Vectors of 8 floats, with FMA and F16C; see simd_avx512.h. */
 #ifndef COMPUTE_SIMD_AVX2_H
 #define COMPUTE_SIMD_AVX2_H
 #include <stdint.h>
@@ -7,11 +7,12 @@
 
 /* What is between these two is compiled for the instruction set. */
 #ifdef __clang__
-#define SIMD_BEGIN \
-    _Pragma("clang attribute push(__attribute__((target(\"avx2,fma\"))), apply_to = function)")
+#define SIMD_BEGIN                                                                         \
+    _Pragma("clang attribute push(__attribute__((target(\"avx2,fma,f16c\"))), apply_to = " \
+            "function)")
 #define SIMD_END _Pragma("clang attribute pop")
 #else
-#define SIMD_BEGIN _Pragma("GCC push_options") _Pragma("GCC target(\"avx2,fma\")")
+#define SIMD_BEGIN _Pragma("GCC push_options") _Pragma("GCC target(\"avx2,fma,f16c\")")
 #define SIMD_END   _Pragma("GCC pop_options")
 #endif
 
@@ -76,6 +77,30 @@ static inline vec vec_scale(vec x, vec n)
     vec a = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(half, one), 23));
     vec b = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(rest, one), 23));
     return x * a * b;
+}
+static inline vec vec_load_bf16(const uint16_t *p)
+{
+    __m256i x = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(x, 16));
+}
+static inline void vec_store_bf16(uint16_t *p, vec x)
+{
+    __m256i u = _mm256_castps_si256(x), odd = _mm256_srli_epi32(u, 16);
+    __m256i r = _mm256_and_si256(odd, _mm256_set1_epi32(1));
+    __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    r = _mm256_add_epi32(_mm256_add_epi32(u, r), _mm256_set1_epi32(0x7fff));
+    r = _mm256_blendv_epi8(r, _mm256_or_si256(u, _mm256_set1_epi32(0x400000)), nan);
+    r = _mm256_srli_epi32(r, 16);
+    r = _mm256_permute4x64_epi64(_mm256_packus_epi32(r, r), 0x08);
+    _mm_storeu_si128((__m128i *)(void *)p, _mm256_castsi256_si128(r));
+}
+static inline vec vec_load_f16(const uint16_t *p)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+static inline void vec_store_f16(uint16_t *p, vec x)
+{
+    _mm_storeu_si128((__m128i *)(void *)p, _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
 SIMD_END

@@ -74,6 +74,30 @@ static inline vec vec_scale(vec x, vec n)
 {
     return _mm512_scalef_ps(x, n);
 }
+/* LANES elements of two bytes */
+static inline vec vec_load_bf16(const uint16_t *p)
+{
+    __m512i x = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(x, 16));
+}
+/* By integers: AVX512-BF16's own conversion flushes subnormals to zero. */
+static inline void vec_store_bf16(uint16_t *p, vec x)
+{
+    __m512i u = _mm512_castps_si512(x), odd = _mm512_srli_epi32(u, 16);
+    __m512i r = _mm512_and_si512(odd, _mm512_set1_epi32(1));
+    r = _mm512_add_epi32(_mm512_add_epi32(u, r), _mm512_set1_epi32(0x7fff));
+    r = _mm512_mask_or_epi32(r, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), u,
+                             _mm512_set1_epi32(0x400000));
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(_mm512_srli_epi32(r, 16)));
+}
+static inline vec vec_load_f16(const uint16_t *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+static inline void vec_store_f16(uint16_t *p, vec x)
+{
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
 
 SIMD_END
 #endif

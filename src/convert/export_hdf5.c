@@ -78,16 +78,12 @@ static enum status add_tensors(struct export *x, struct h5 *f, int64_t *offset, 
 
 static enum status add_root(const struct export *x, struct h5 *f, struct err *e)
 {
-    const struct {
-        const char *name;
-        int64_t value;
-    } root[] = { { "step", x->c.scalars.step },       { "samples", x->c.scalars.samples },
-                 { "tokens", x->c.scalars.tokens },   { "adam_t", x->c.scalars.adam_t },
-                 { "attempt", x->c.scalars.attempt }, { "eod", x->c.eod } };
     enum status st = h5_set_text(f, "/", "format", format, e);
 
-    for (int i = 0; i < COUNT_OF(root) && st == OK; i++)
-        st = h5_set_i64(f, "/", root[i].name, &root[i].value, 1, e);
+    if (st == OK)
+        st = checkpoint_scalars_write(f, &x->c.scalars, e);
+    if (st == OK)
+        st = h5_set_i64(f, "/", "eod", &x->c.eod, 1, e);
     if (st == OK)
         st = h5_set_text(f, "/", "data_hash", x->c.data_hash, e);
     if (st == OK)

@@ -96,6 +96,8 @@ enum status show_checkpoint(const char *dir, struct err *e)
     say("samples   %s", log_thousands(number, c.scalars.samples));
     say("tokens    %s", log_thousands(number, c.scalars.tokens));
     say("adam_t    %s", log_thousands(number, c.scalars.adam_t));
+    if (c.scalars.loss.scale > 0)
+        say("loss scale %g", c.scalars.loss.scale);
     say("ranks     %s", text);
     say("data      hash %s, end of documents %lld", c.data_hash[0] ? c.data_hash : "none",
         (long long)c.eod);

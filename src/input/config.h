@@ -30,7 +30,7 @@ enum config_rope_scaling { ROPE_NONE, ROPE_LINEAR, ROPE_LLAMA3 };
 enum config_lr { LR_CONSTANT, LR_LINEAR, LR_COSINE, LR_WSD, LR_INVERSE_SQRT };
 enum config_on_error { ON_ERROR_STOP, ON_ERROR_CONTINUE };
 enum config_backend { BACKEND_AUTO, BACKEND_REFERENCE, BACKEND_CPU };
-enum config_dtype { CONFIG_FLOAT32, CONFIG_FLOAT64, CONFIG_BFLOAT16 }; /* 'float16' is refused */
+enum config_dtype { CONFIG_FLOAT32, CONFIG_FLOAT64, CONFIG_BFLOAT16, CONFIG_FLOAT16 };
 enum config_isa { ISA_AUTO, ISA_AVX512, ISA_AVX2, ISA_BASELINE };
 
 /* struct config { struct { char name[CONFIG_TEXT]; ... } run; struct {...} train; parallel; model;

@@ -94,11 +94,12 @@ void optim_finish_reduce(struct optim *o) COLL(world);
 double optim_gradient_norm(struct optim *o) COLL(world);
 struct optim_step {
     double lr, beta1, beta2, eps, weight_decay, clip;
+    double scale; /* the gradients are that many times too large */
 };
 /* The lists that the device needs, once the arena is there. */
 void optim_upload_lists(struct optim *o) LOCAL;
-/* One AdamW update with gradients scaled by min(1, clip/(norm + 1e-6)), then weights gathered
- * again. t goes up. */
+/* One AdamW update with gradients / scale * min(1, clip/(norm + 1e-6)), then weights gathered
+ * again; norm: of the gradient / scale. t goes up. */
 void optim_update(struct optim *o, const struct optim_step *s, double norm) COLL(grad);
 /* Compute weights from masters, then everybody's slices. */
 void optim_gather_weights(struct optim *o) COLL(grad);

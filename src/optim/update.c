@@ -99,7 +99,7 @@ void optim_update(struct optim *o, const struct optim_step *s, double norm)
     a.correction1 = 1 - pow(s->beta1, (double)o->t);
     a.correction2 = 1 - pow(s->beta2, (double)o->t);
     o->ops->upload(o->q, o->norm, &norm, sizeof norm);
-    o->ops->clip_factor(o->q, o->clip, o->norm, s->clip, 1);
+    o->ops->clip_factor(o->q, o->clip, o->norm, s->clip, 1 / s->scale);
     for (int i = 0; i < o->npieces; i++) {
         const struct piece *p = &o->pieces[i];
         a.decay = p->p->row->decayed ? s->weight_decay : 0;

@@ -69,6 +69,8 @@ enum status metrics_write(struct metrics *m, const struct step_report *r, struct
     put_real(&l, "bubble", r->bubble);
     if (!isnan(r->validation_loss))
         put_real(&l, "validation_loss", r->validation_loss);
+    if (!isnan(r->loss_scale))
+        put_real(&l, "loss_scale", r->loss_scale);
     if (r->skipped)
         put(&l, ", \"skipped\": true");
     put(&l, ", \"attempt\": %" PRId64 "}\n", r->attempt);

@@ -8,6 +8,7 @@ struct step_report {
     double loss, grad_norm, learning_rate;
     double validation_loss; /* NAN: none at this step */
     int skipped;
+    double loss_scale; /* NAN: none */
     double seconds, tokens_per_second, flops_per_second, peak_fraction;
     double bubble; /* share of the step that ranks waited for the pipeline, mean */
     double left;   /* seconds to the end */

@@ -142,19 +142,22 @@ static enum status open_data(struct run *r, struct err *e)
     return agree(r->g.world, st, e);
 }
 
-/* Sum over a node of what its ranks need, against the limit of the node. */
+/* Sum over a node of what its ranks need, against the limit of the node and what its GPUs have. */
 static enum status check_memory(struct run *r, struct err *e)
 {
     double limit = r->c->run.memory_limit * 1073741824.0;
     int64_t need;
-    enum status st = OK;
+    enum status st;
 
     setup_measure(&r->s);
     need = (int64_t)setup_bytes(&r->s);
+    st = device_check_memory(r, need, e);
     comm_sum_i64(r->g.node, &need, 1);
+    if (limit <= 0 && r->ops->memory)
+        limit = (double)need;
     if (limit <= 0)
         limit = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    if ((double)need > limit)
+    if (st == OK && (double)need > limit)
         st = err_set(
             e, E_RESOURCE,
             "this node's %d ranks need %.2f GiB, the limit is %.4g GiB: use more nodes, a larger "
@@ -190,6 +193,8 @@ static enum status load_checkpoint(struct run *r, struct err *e)
         r->step = ck.scalars.step;
         r->saved = r->resumed_elsewhere ? -1 : r->step;
         r->s.optim.t = ck.scalars.adam_t;
+        if (r->rule.init > 0 && ck.scalars.loss.scale > 0)
+            r->scale = ck.scalars.loss;
         checkpoint_close(&ck);
     }
     st = agree(r->g.world, st, e);
@@ -198,11 +203,27 @@ static enum status load_checkpoint(struct run *r, struct err *e)
     return st;
 }
 
+/* Other types than float16 have the range of float32. */
+static void start_loss_scale(struct run *r)
+{
+    const struct config *c = r->c;
+
+    r->rule = (struct loss_scale_rule){ .growth_interval = c->train.loss_scale_growth_interval,
+                                        .backoff = c->train.loss_scale_backoff,
+                                        .hysteresis = c->train.loss_scale_hysteresis };
+    r->scale = (struct loss_scale){ .scale = 1 };
+    if (c->train.dtype != CONFIG_FLOAT16)
+        return;
+    r->rule.init = c->train.loss_scale_init;
+    loss_scale_start(&r->scale, &r->rule);
+}
+
 static enum status set_values(struct run *r, struct err *e)
 {
     const struct config *c = r->c;
     enum status st;
 
+    start_loss_scale(r);
     env_fill_rope(&r->s.env,
                   &(struct rope_scaling){ c->model.rope_scaling_type, c->model.rope_scaling_factor,
                                           c->model.rope_low_freq_factor,
@@ -223,9 +244,10 @@ static enum status choose_backend(struct run *r, int *threads, struct err *e)
     enum status st;
 
     *threads = grid_pin_threads(&r->g, (int)r->c->run.threads);
+    device_resolve(r);
     st = setup_choose_ops(r->c, &r->ops, e);
     if (st == OK)
-        st = r->ops->queue_create(&r->q, *threads, r->g.node_rank, e);
+        st = device_open(r, *threads, e);
     return agree(r->g.world, st, e);
 }
 
@@ -248,18 +270,6 @@ static void place_rows(struct run *r)
 
     r->rows = (struct batch_rows){ mem_take(bytes), mem_take(bytes), mem_take(bytes),
                                    mem_take(bytes), mem_take(bytes) };
-}
-
-/* What all cores of the nodes reach together: where ranks share cores, as many as there are cores
- * measure and the others sleep in the sum. */
-static void measure_peak(struct run *r)
-{
-    int64_t busy = max_i64(1, r->g.cores / r->s.threads);
-
-    comm_barrier(r->g.world);
-    if (r->g.node_rank < busy)
-        r->peak = r->ops->measure_peak(r->q, r->s.t, 0.1);
-    comm_sum_f64(r->g.world, &r->peak, 1);
 }
 
 enum status run_begin(struct run *r, struct comm *world, const struct run_request *q, struct err *e)
@@ -291,7 +301,7 @@ enum status run_begin(struct run *r, struct comm *world, const struct run_reques
     st = setup_open(&r->s, r->q, e);
     if ((st = agree(world, st, e)) != OK || (st = set_values(r, e)) != OK)
         return st;
-    measure_peak(r);
+    device_measure_peak(r);
     r->input_nml = config_write(c);
     return OK;
 }

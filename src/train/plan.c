@@ -183,6 +183,7 @@ void plan_print_screen(const struct run *r)
     const struct config *c = r->c;
     struct plan_memory most = { 0 };
     struct err e = { "" };
+    char device[640];
 
     for (int p = 0; p < r->g.pp; p++) {
         struct setup s;
@@ -197,6 +198,9 @@ void plan_print_screen(const struct run *r)
         r->resume_from[0] ? "from " : "new", r->resume_from, c->run.seed);
     say_model(c, &r->s.d);
     say_grid(&r->g, r->s.threads, 1);
+    device_describe(r, device, sizeof device);
+    if (device[0])
+        say("device  %s", device);
     say_batch(&r->s);
     say_stages(&r->s);
     say_memory(&most);
@@ -224,6 +228,8 @@ static enum status plan_open(struct plan *p, const struct plan_request *q, struc
         st = resolve_model(c, NULL, e);
     if (st == OK)
         st = resolve_data(c, 1, &p->notes, e);
+    if (st == OK && c->run.device == DEVICE_AUTO && setup_find_device(c, 0, NULL) == OK)
+        c->run.device = DEVICE_CUDA;
     if (st == OK)
         st = setup_choose_ops(c, &p->ops, e);
     if (st != OK)

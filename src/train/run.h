@@ -15,6 +15,11 @@ struct run {
     struct corpus train, validation; /* validation.nfiles 0: none */
     struct batch_rows rows;          /* one micro-batch, host     */
     double peak;                     /* FLOP/s of all ranks together */
+    struct ops_device device;        /* where operations run on one   */
+    int device_ranks;                /* of this node that share it    */
+    char no_device[256];             /* rank 0: why 'auto' took none  */
+    struct loss_scale scale;         /* float16: what the loss is multiplied by */
+    struct loss_scale_rule rule;     /* init 0: nothing is scaled */
     int64_t step;                    /* finished updates          */
     int64_t attempt;
     int64_t saved;          /* step of the newest checkpoint written or resumed from; -1 */
@@ -22,8 +27,8 @@ struct run {
     char resume_from[4096]; /* "": started */
     char *input_nml;        /* resolved input, as stored everywhere */
     struct metrics metrics; /* rank 0 */
-    int64_t resident;    /* bytes in memory before the arenas were opened */
-    int64_t steps_here;  /* made by this process */
+    int64_t resident;       /* bytes in memory before the arenas were opened */
+    int64_t steps_here;     /* made by this process */
     double step_seconds;    /* running mean, for the time left */
 };
 
@@ -41,14 +46,25 @@ enum status train_main(struct comm *world, const struct run_request *r) COLL(wor
 enum status run_begin(struct run *r, struct comm *world, const struct run_request *q, struct err *e)
     COLL(world);
 void run_end(struct run *r) COLL(world);
+/* ---- device.c: where the run computes ---- */
+/* run.device = 'auto' becomes 'cuda' if every rank has a device that can be used, else 'cpu'. */
+void device_resolve(struct run *r) COLL(world);
+enum status device_open(struct run *r, int threads, struct err *e) LOCAL; /* the queue */
+/* need: bytes of this rank's arenas. Ranks that share a device share its memory. */
+enum status device_check_memory(struct run *r, int64_t need, struct err *e) COLL(r->g.node);
+void device_measure_peak(struct run *r) COLL(world);
+/* For the screen; "" on a CPU that was asked for. */
+void device_describe(const struct run *r, char *text, size_t bytes) LOCAL;
 /* ---- step.c ---- */
 struct step_result {
     double loss, norm, lr, bubble;
+    double scale; /* of the loss in this step; NAN: not scaled */
     int64_t valid_tokens;
     int skipped, stop;
 };
-/* One update. stop: a rank was asked to stop (all know after this step). E_NUMERIC: loss or norm
- * not finite, nothing was updated. */
+/* One update, or a skipped step: no counted label, or a gradient that overflowed float16. stop: a
+ * rank was asked to stop (all know after this step). E_NUMERIC: loss or norm not finite, nothing
+ * was updated. */
 enum status run_step(struct run *r, struct step_result *out, struct err *e) COLL(world);
 /* Mean loss over the validation samples; changes nothing in the training stream. */
 enum status run_evaluate(struct run *r, double *loss, struct err *e) COLL(world);

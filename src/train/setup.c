@@ -4,7 +4,7 @@
 #include "model/geometry.h"
 
 static const enum dtype compute_types[] = {
-    [CONFIG_FLOAT32] = F32, [CONFIG_FLOAT64] = F64, [CONFIG_BFLOAT16] = BF16
+    [CONFIG_FLOAT32] = F32, [CONFIG_FLOAT64] = F64, [CONFIG_BFLOAT16] = BF16, [CONFIG_FLOAT16] = F16
 };
 
 static enum status build_schedule(struct setup *s, struct err *e)
@@ -34,12 +34,26 @@ static void split_layers(struct setup *s)
     schedule_split_layers(s->d.L, s->stages, layer, embedding, head, s->first_layer);
 }
 
+enum status setup_find_device(const struct config *c, int local_rank, struct err *why)
+{
+    const struct ops *device = ops_device();
+
+    if (!device)
+        return err_set(why, E_RESOURCE, "this build has no CUDA");
+    if (c->debug.backend != BACKEND_AUTO)
+        return err_set(why, E_RESOURCE, "debug.backend is given");
+    if (c->train.dtype == CONFIG_FLOAT64)
+        return err_set(why, E_RESOURCE, "float64 is not for GPUs");
+    return device->probe(local_rank, why);
+}
+
 enum status setup_choose_ops(const struct config *c, const struct ops **ops, struct err *e)
 {
     struct config_word backend = config_word(KEY_debug_backend, c->debug.backend);
     struct config_word isa = config_word(KEY_debug_isa, c->debug.isa);
 
-    return ops_choose(ops, backend.s, isa.s, compute_types[c->train.dtype], e);
+    return ops_choose(ops, c->run.device == DEVICE_CUDA ? "cuda" : backend.s, isa.s,
+                      compute_types[c->train.dtype], e);
 }
 
 enum status setup_build(struct setup *s, const struct config *c, const struct grid *g,

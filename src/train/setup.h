@@ -25,7 +25,10 @@ struct setup {
     struct arena keep, step, scratch;
 };
 
-/* The compute backend that the input asks for. */
+/* Could run.device = 'auto' be a device here? Else E_RESOURCE, and why. */
+enum status setup_find_device(const struct config *c, int local_rank, struct err *why) LOCAL;
+/* The compute backend that the input asks for; run.device 'auto' counts as 'cpu'. Looks at no
+ * device. */
 enum status setup_choose_ops(const struct config *c, const struct ops **ops, struct err *e) LOCAL;
 /* c is resolved (dp, vocab_size known) and its rules hold. g: numbers for this rank; copied.
  * E_INPUT. */

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "optim/lr.h"
 #include "parallel/agree.h"
 #include "train/run.h"
@@ -84,6 +85,35 @@ static double unsigned_nan(double x)
     return isnan(x) ? NAN : x;
 }
 
+/* What to do with a step's loss and norm, which all ranks know alike: update, skip, or end. */
+static enum status judge(struct run *r, struct step_result *out, int64_t step, struct err *e)
+{
+    int overflow = r->rule.init > 0 && isfinite(out->loss) && !isfinite(out->norm);
+    double before = r->scale.scale;
+
+    if (!overflow && (!isfinite(out->loss) || !isfinite(out->norm)))
+        return err_set(e, E_NUMERIC,
+                       "step %" PRId64
+                       ": loss %g, gradient norm %g: stopped before the update, the "
+                       "weights are those of step %" PRId64
+                       "; a lower learning_rate or a longer warm-up usually helps",
+                       step, unsigned_nan(out->loss), unsigned_nan(out->norm), r->step);
+    if (r->rule.init == 0)
+        return OK;
+    if (!loss_scale_next(&r->scale, &r->rule, overflow))
+        return err_set(e, E_NUMERIC,
+                       "step %" PRId64 ": the gradient overflows float16 even with a loss scale of "
+                       "1: stopped before the update, the weights are those of step %" PRId64
+                       "; a lower learning_rate or dtype = 'bfloat16' usually helps",
+                       step, r->step);
+    out->skipped = overflow;
+    if (overflow)
+        warn("step %" PRId64 ": the gradient overflows float16: step skipped (%" PRId64
+             " of %" PRId64 " so far), loss scale %.10g -> %.10g",
+             step, step - r->s.optim.t, step, before, r->scale.scale);
+    return OK;
+}
+
 enum status run_step(struct run *r, struct step_result *out, struct err *e)
 {
     int64_t counts[2] = { 0 }, counted, step = r->step + 1;
@@ -92,7 +122,8 @@ enum status run_step(struct run *r, struct step_result *out, struct err *e)
                             .beta2 = r->c->optim.adam_beta2,
                             .eps = r->c->optim.adam_eps,
                             .weight_decay = r->c->optim.weight_decay,
-                            .clip = r->c->optim.clip_grad };
+                            .clip = r->c->optim.clip_grad,
+                            .scale = r->scale.scale };
     double start;
     enum status st = load_rows(r, &r->train, training_sample, r->step * r->s.GB, &counted, e);
 
@@ -103,6 +134,7 @@ enum status run_step(struct run *r, struct step_result *out, struct err *e)
                                  .stop = (int)counts[1],
                                  .loss = NAN,
                                  .norm = NAN,
+                                 .scale = r->rule.init > 0 ? r->scale.scale : NAN,
                                  .skipped = counts[0] == 0 };
     if (out->skipped) {
         r->step = step;
@@ -111,19 +143,15 @@ enum status run_step(struct run *r, struct step_result *out, struct err *e)
     start = clock_now();
     r->s.pipe.step = step;
     optim_zero_gradients(&r->s.optim);
-    pipeline_train(&r->s.pipe, 1 / (double)counts[0]);
+    pipeline_train(&r->s.pipe, o.scale / (double)counts[0]);
     gather_loss(r, clock_now() - start, &out->loss, &out->bubble);
     out->loss /= (double)counts[0];
     optim_finish_reduce(&r->s.optim);
-    out->norm = optim_gradient_norm(&r->s.optim);
-    if (!isfinite(out->loss) || !isfinite(out->norm))
-        return err_set(e, E_NUMERIC,
-                       "step %" PRId64
-                       ": loss %g, gradient norm %g: stopped before the update, the "
-                       "weights are those of step %" PRId64
-                       "; a lower learning_rate or a longer warm-up usually helps",
-                       step, unsigned_nan(out->loss), unsigned_nan(out->norm), r->step);
-    optim_update(&r->s.optim, &o, out->norm);
+    out->norm = optim_gradient_norm(&r->s.optim) / o.scale;
+    if ((st = judge(r, out, step, e)) != OK)
+        return st;
+    if (!out->skipped)
+        optim_update(&r->s.optim, &o, out->norm);
     r->step = step;
     return OK;
 }

@@ -19,6 +19,7 @@ static enum status save(struct run *r, struct err *e)
                                     .samples = r->step * r->s.GB,
                                     .tokens = r->step * r->s.GB * r->s.S,
                                     .adam_t = r->s.optim.t,
+                                    .loss = r->rule.init > 0 ? r->scale : (struct loss_scale){ 0 },
                                     .attempt = r->attempt,
                                     .zero_stage = (int)r->c->parallel.zero_stage };
     struct checkpoint_texts x = { r->input_nml, t->tokenizer_json, t->tokenizer_bytes, t->eod,
@@ -60,6 +61,7 @@ static void fill_report(const struct run *r, const struct step_result *s, double
         .learning_rate = s->lr,
         .validation_loss = NAN,
         .skipped = s->skipped,
+        .loss_scale = s->scale,
         .seconds = seconds,
         .tokens_per_second = tokens / seconds,
         .flops_per_second = tokens * geometry_flops_per_token(&r->s.d, r->s.S) / seconds,
@@ -147,7 +149,7 @@ static void say_end(struct run *r, enum status st, const struct err *e)
     const char *dir = r->c->run.directory;
 
     if (st == OK) {
-        if (r->steps_here > 0)
+        if (r->steps_here > 0 && !r->ops->memory)
             say("memory  grew by %.1f MiB, %.1f MiB were planned (rank 0)",
                 (double)(mem_resident() - r->resident) / 1048576.0,
                 (double)setup_bytes(&r->s) / 1048576.0);

@@ -29,7 +29,7 @@ def index(path, export):
                 same(f'{kind}/{name}', a[kind][name][...], b[kind][name][...])
         for name in ('input_nml', 'tokenizer_json'):
             same(name, a[name][...], b[name][...])
-        for name in ('step', 'samples', 'tokens', 'adam_t', 'attempt'):
+        for name in ('step', 'samples', 'tokens', 'adam_t', 'attempt', 'loss_scale', 'loss_scale_good_steps', 'loss_scale_tolerance'):
             if a.attrs[name] != b.attrs[name]:
                 fail(f'attribute {name}')
         json.loads(bytes(a['tokenizer_json'][...]))

@@ -23,7 +23,7 @@ static enum status save(struct grid *g, struct queue *q, const char *dir, int i,
     static const char tokenizer[] =
         "{\"added_tokens\":[{\"id\":12,\"content\":\"<end>\"}],\"model\":{\"vocab\":{\"a\":0}}}";
     struct scene s = scene_whole(&runs[i].layout, runs[i].t);
-    struct checkpoint_scalars scalars = { 3, 96, 3072, 3, 0, 1 };
+    struct checkpoint_scalars scalars = { 3, 96, 3072, 3, 0, { 1024, 3, 1 }, 1 };
     struct checkpoint_texts texts = { scene_deck, tokenizer, sizeof tokenizer - 1, 12, "abc" };
     char run[4096];
     enum status st;

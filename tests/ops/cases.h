@@ -3,7 +3,7 @@
 #define TESTS_OPS_CASES_H
 #include "scene.h"
 
-enum tolerance { EXACT, ELEMENT, SUM, EXPONENTIAL, TOLERANCE_N };
+enum tolerance { EXACT, ELEMENT, SUM, EXPONENTIAL, WEIGHTED, TOLERANCE_N };
 
 struct op_row {
     const char *name;

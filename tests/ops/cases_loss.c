@@ -30,8 +30,8 @@ void case_swiglu_grad(struct scene *s)
 void case_softmax_stats(struct scene *s)
 {
     const struct shape *d = s->d;
-    struct operand logits = scene_real(s, USE_IN, d->T, d->K, d->N, 5),
-                   stats = scene_real(s, USE_OUT, d->T, 3, 3, 1);
+    struct operand logits = scene_stat(s, USE_IN, d->T, d->K, d->N, 5),
+                   stats = scene_stat(s, USE_OUT, d->T, 3, 3, 1);
     dptr labels = case_labels(s, d->T, d->heads + d->N + 3);
     if (s->ops) {
         s->ops->softmax_stats(s->q, stats, logits, labels, d->T, d->N, d->heads, d->K);
@@ -42,9 +42,9 @@ void case_softmax_stats(struct scene *s)
 void case_softmax_loss(struct scene *s)
 {
     const struct shape *d = s->d;
-    struct operand all = scene_real(s, USE_IN, d->B * d->T, 3, 3, 1),
-                   lse = scene_real(s, USE_OUT, 1, d->T, d->T, 1);
-    struct operand token = d->flag ? scene_real(s, USE_OUT, 1, d->T, d->T, 1) : OPERAND_NONE;
+    struct operand all = scene_stat(s, USE_IN, d->B * d->T, 3, 3, 1),
+                   lse = scene_stat(s, USE_OUT, 1, d->T, d->T, 1);
+    struct operand token = d->flag ? scene_stat(s, USE_OUT, 1, d->T, d->T, 1) : OPERAND_NONE;
     struct operand loss = scene_typed(s, USE_INOUT, F64, 1, 1);
     dptr labels = case_labels(s, d->T, 9);
     struct buffer *b = &s->buffer[0];
@@ -56,18 +56,19 @@ void case_softmax_loss(struct scene *s)
     }
 }
 
-/* flag 1: in place */
+/* flag 1: in place where the types allow it */
 void case_softmax_grad(struct scene *s)
 {
     const struct shape *d = s->d;
-    struct operand logits = scene_real(s, d->flag ? USE_INOUT : USE_IN, d->T, d->N, d->N, 2),
-                   lse = scene_real(s, USE_IN, 1, d->T, d->T, 1);
+    int in_place = d->flag && s->real == s->stat;
+    struct operand logits = scene_stat(s, in_place ? USE_INOUT : USE_IN, d->T, d->N, d->N, 2),
+                   lse = scene_stat(s, USE_IN, 1, d->T, d->T, 1);
     dptr labels = case_labels(s, d->T, d->heads + d->N + 3);
     for (int64_t i = 0; !s->ops && i < d->T * (d->N - d->K); i++) {
         scene_poke(&s->buffer[0], s->buffer[0].first, i / (d->N - d->K), d->K + i % (d->N - d->K),
                    NAN);
     }
-    struct operand out = d->flag ? logits : scene_real(s, USE_OUT, d->T, d->N, d->N, 1);
+    struct operand out = in_place ? logits : scene_real(s, USE_OUT, d->T, d->N, d->N, 1);
     if (s->ops) {
         s->ops->softmax_grad(s->q, out, logits, lse, labels, 0.125, d->T, d->N, d->heads, d->K);
     }
@@ -79,7 +80,7 @@ void case_square_sums(struct scene *s)
     const int64_t first[] = { 0, d->K, 3, d->N - 1, d->K },
                   count[] = { d->K, d->N - d->K, d->K, 1, 0 };
     int64_t *fill_at, *fill_n;
-    struct operand g = scene_real(s, USE_IN, 1, d->N, d->N, 1),
+    struct operand g = scene_stat(s, USE_IN, 1, d->N, d->N, 1),
                    sums = scene_typed(s, USE_OUT, F64, COUNT_OF(first), 1);
     dptr at = scene_longs(s, COUNT_OF(first), &fill_at),
          n = scene_longs(s, COUNT_OF(count), &fill_n);
@@ -101,10 +102,10 @@ void case_adamw(struct scene *s)
                                .decay = s->d->flag ? 0.1 : 0,
                                .correction1 = 1 - 0.9 * 0.9,
                                .correction2 = 1 - 0.95 * 0.95 };
-    struct operand w = scene_real(s, USE_INOUT, 1, n, n, 1),
-                   m = scene_real(s, USE_INOUT, 1, n, n, 0.1);
-    struct operand v = scene_real(s, USE_INOUT, 1, n, n, 0.1),
-                   g = scene_real(s, USE_IN, 1, n, n, 1);
+    struct operand w = scene_stat(s, USE_INOUT, 1, n, n, 1),
+                   m = scene_stat(s, USE_INOUT, 1, n, n, 0.1);
+    struct operand v = scene_stat(s, USE_INOUT, 1, n, n, 0.1),
+                   g = scene_stat(s, USE_IN, 1, n, n, 1);
     struct operand clip = scene_typed(s, USE_IN, F64, 1, 0.5);
     struct operand copy = s->d->flag ? scene_real(s, USE_OUT, 1, n, n, 1) : OPERAND_NONE;
     for (int64_t i = 0; !s->ops && i < n; i++) {

@@ -125,7 +125,7 @@ static void merge_pieces(struct scene *s)
     struct operand pieces = scene_real(s, USE_OUT, d->T, d->heads * d->K, a.ldo, 1),
                    lse = scene_real(s, USE_OUT, d->heads, d->T, d->T, 1);
     struct operand lse2 = scene_real(s, USE_OUT, d->heads, d->T, d->T, 1);
-    dptr scratch = scene_scratch(s, s->cpu->attention_scratch(&a, s->real, s->threads));
+    dptr scratch = scene_scratch(s, s->tested->attention_scratch(&a, s->real, s->threads));
     if (s->ops) {
         s->ops->attention(s->q, whole, lse, q, k, v, qplace, qstart, kplace, &a, 0, scratch);
         for (int64_t i = 2; i >= 0;

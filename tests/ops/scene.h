@@ -1,6 +1,7 @@
 /* One call of an operation with guarded buffers. A case is a function that names its buffers and
  * makes the call; it is run once without a backend, which makes and fills the buffers, and then
- * with each backend on the same first values. */
+ * with each backend on the same first values. Of a backend with memory of its own, `base` holds
+ * what the call left there. */
 #ifndef TESTS_OPS_SCENE_H
 #define TESTS_OPS_SCENE_H
 #include "compute/choose.h"
@@ -14,7 +15,9 @@ struct buffer {
     enum dtype t;
     int64_t rows, cols, ld; /* columns cols .. ld-1 are a gap that nobody may touch */
     size_t bytes;           /* with both guards                                      */
+    size_t start;           /* of the first element                                  */
     char *base, *first;     /* memory of the call, and its first values              */
+    char *device;           /* the same in the tested backend's memory, or NULL      */
 };
 
 struct shape {
@@ -22,15 +25,16 @@ struct shape {
     int heads, G, B;    /* heads: query heads for attention                      */
     int64_t Tk, offset; /* attention: keys, place of the first query             */
     int64_t pad;        /* extra columns in every leading dimension              */
+    int64_t skew;       /* elements from an aligned address to each operand      */
     int flag;           /* add, merge, or the case's own variant                 */
 };
 
 struct scene {
-    const struct ops *ops; /* NULL: make the buffers                                */
-    const struct ops *cpu; /* the backend under test (scratch is sized for both)     */
+    const struct ops *ops;    /* NULL: make the buffers                                */
+    const struct ops *tested; /* scratch is sized for it and for the reference       */
     struct queue *q;
     const struct shape *d;
-    enum dtype real; /* F32 or F64                                            */
+    enum dtype real, stat; /* of activations and weights; of statistics, logits, sums */
     int threads;
     struct buffer buffer[SCENE_BUFFERS];
     int n, next;
@@ -43,7 +47,7 @@ struct scene {
 
 typedef void scene_case(struct scene *s);
 
-void scene_make(struct scene *s, scene_case *c, const struct ops *cpu, const struct shape *d,
+void scene_make(struct scene *s, scene_case *c, const struct ops *tested, const struct shape *d,
                 enum dtype real, int threads) LOCAL;
 void scene_free(struct scene *s) LOCAL;
 /* Restore the first values of all buffers, then make the call. */
@@ -54,6 +58,9 @@ int scene_damage(const struct scene *s) LOCAL;
 /* For cases. The buffer's operand; rows x cols with row stride ld. scale: inputs are normal numbers
  * times it. */
 struct operand scene_real(struct scene *s, enum use use, int64_t rows, int64_t cols, int64_t ld,
+                          double scale) LOCAL;
+/* The same for statistics, logits and sums: F64 in float64, else F32. */
+struct operand scene_stat(struct scene *s, enum use use, int64_t rows, int64_t cols, int64_t ld,
                           double scale) LOCAL;
 struct operand scene_typed(struct scene *s, enum use use, enum dtype t, int64_t n,
                            double scale) LOCAL;

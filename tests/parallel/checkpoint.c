@@ -42,7 +42,7 @@ static enum status save(const struct layout *l, const char *run, int64_t step, u
 {
     struct grid g = grid_of(l);
     struct scene s = scene_of(&g, l, 1);
-    struct checkpoint_scalars scalars = { step, step * 8, step * 64, step, 0, 1 };
+    struct checkpoint_scalars scalars = { step, step * 8, step * 64, step, 0, { 1024, 3, 1 }, 1 };
     struct checkpoint_texts texts = { "&run\n/\n", NULL, 0, -1, NULL };
     enum status st;
 

@@ -34,7 +34,9 @@ static const char *path_of(const char *name)
 
 static enum status save(const char *run, const struct scene *s, int64_t step, struct err *e)
 {
-    struct checkpoint_scalars scalars = { step, step * 32, step * 1024, step, 2, 1 };
+    struct checkpoint_scalars scalars = {
+        step, step * 32, step * 1024, step, 2, { 1024, 3, 1 }, 1
+    };
     struct checkpoint_texts texts = { "&run\n/\n", "{\"a\":1}", 7, 12,
                                       "0123456789abcdef0123456789abcdef" };
 
@@ -114,7 +116,8 @@ static void test_contents(void)
     tap_ok(checkpoint_open(&c, path_of("f3/step_00000003/"), &e) == OK, "opens %s", e.text);
     tap_ok(c.scalars.step == 3 && c.scalars.samples == 96 && c.scalars.tokens == 3072 &&
                c.scalars.adam_t == 3 && c.scalars.attempt == 2 && c.scalars.zero_stage == 1 &&
-               c.eod == 12 && c.dp == 1 && c.ranks == 1 &&
+               c.scalars.loss.scale == 1024 && c.scalars.loss.good == 3 &&
+               c.scalars.loss.tolerance == 1 && c.eod == 12 && c.dp == 1 && c.ranks == 1 &&
                strcmp(c.data_hash, "0123456789abcdef0123456789abcdef") == 0,
            "scalars and layout");
     tap_ok(c.input_nml && strcmp(c.input_nml, "&run\n/\n") == 0 && c.tokenizer_bytes == 7 &&

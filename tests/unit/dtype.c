@@ -1,5 +1,6 @@
 #include "base/dtype.h"
 
+#include "base/err.h"
 #include "base/rng.h"
 #include "tests/tap.h"
 
@@ -12,9 +13,11 @@ static const struct format {
 
 static uint16_t from_f64(double x, enum dtype t)
 {
-    uint16_t h;
+    uint16_t h, one = t == BF16 ? dtype_f64_to_bf16(x) : dtype_f64_to_f16(x);
 
     dtype_convert(&h, t, &x, F64, 1);
+    if (h != one)
+        die(E_BUG, "%a becomes %x alone and %x in an array", x, one, h);
     return h;
 }
 
@@ -148,16 +151,53 @@ static void test_names(void)
     tap_ok(dtype_from_name("float8") == -1 && dtype_is_float(F16) && !dtype_is_float(U16) &&
                dtype_size(U16) == 2,
            "kinds");
-    /* a double that float32 would round up to the tie of bfloat16: two roundings give 0x3f82 */
-    tap_ok(from_f64(1 + 0x1p-8 + 0x1p-7 - 0x1p-40, BF16) == 0x3f81, "rounded once, not twice");
+}
+
+/* Doubles so close to a tie that float32 would round them onto it, and the tie then to the even
+ * neighbour: the wrong one on one side. Normal, subnormal, at the ends. */
+static void test_rounded_once(const struct format *f)
+{
+    uint16_t inf = (uint16_t)(((1 << f->exponent_bits) - 1) << f->fraction_bits);
+    const uint16_t at[] = { 0,
+                            1,
+                            2,
+                            (uint16_t)((1 << f->fraction_bits) - 1), /* the last subnormal */
+                            (uint16_t)(1 << f->fraction_bits),
+                            from_f64(1, f->type),
+                            (uint16_t)(from_f64(1, f->type) + 1),
+                            (uint16_t)(inf - 1) };
+    int bad = 0, tells = 0;
+
+    for (int i = 0; i < COUNT_OF(at); i++) {
+        double a = meaning(at[i], f), step = a - meaning((uint16_t)(at[i] - 1), f), tie;
+
+        if (at[i] < inf - 1)
+            step = meaning((uint16_t)(at[i] + 1), f) - a;
+        tie = a + step / 2;
+        for (int side = -1; side <= 1; side += 2) {
+            double x = tie + side * step * 0x1p-30;
+            float twice = (float)x;
+            uint16_t want = (uint16_t)(at[i] + (side > 0));
+            uint16_t wrong = f->type == BF16 ? dtype_f32_to_bf16(twice) : dtype_f32_to_f16(twice);
+
+            bad += from_f64(x, f->type) != want || from_f64(-x, f->type) != (0x8000 | want);
+            tells += wrong != want;
+        }
+    }
+    tap_ok(bad == 0 && tells >= COUNT_OF(at) - 1,
+           "%s: rounded once, not twice (%d wrong; %d cases where twice is wrong)",
+           dtype_name(f->type), bad, tells);
+    tap_ok(isnan(to_f64(from_f64(NAN, f->type), f->type)) && from_f64(1e39, f->type) == inf,
+           "%s: NaN stays NaN, what float32 cannot hold is infinite", dtype_name(f->type));
 }
 
 int main(void)
 {
-    tap_plan(18);
+    tap_plan(21);
     for (int i = 0; i < COUNT_OF(formats); i++) {
         test_all_values(&formats[i]);
         test_rounding(&formats[i]);
+        test_rounded_once(&formats[i]);
     }
     test_pairs();
     test_overflow();

@@ -35,7 +35,7 @@ static const char *path_of(const char *name)
 static void save(const char *run, const struct layout *l, enum dtype t, int big, int with_tokenizer)
 {
     struct scene s = scene_whole(l, t);
-    struct checkpoint_scalars scalars = { 3, 96, 3072, 3, 2, 1 };
+    struct checkpoint_scalars scalars = { 3, 96, 3072, 3, 2, { 1024, 3, 1 }, 1 };
     struct checkpoint_texts texts = { scene_deck, with_tokenizer ? tokenizer : NULL,
                                       with_tokenizer ? sizeof tokenizer - 1 : 0, 12, "abc" };
     struct err e = { "" };

@@ -1,0 +1,102 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compute/choose.h"
+#include "parallel/agree.h"
+#include "train/run.h"
+
+void device_resolve(struct run *r)
+{
+    struct err why = { "" };
+    int64_t without;
+
+    if (r->c->run.device != DEVICE_AUTO)
+        return;
+    without = setup_find_device(r->c, r->g.node_rank, &why) != OK;
+    if (r->g.rank == 0)
+        snprintf(r->no_device, sizeof r->no_device, "%.*s", (int)sizeof r->no_device - 1, why.text);
+    comm_sum_i64(r->g.world, &without, 1);
+    r->c->run.device = without ? DEVICE_CPU : DEVICE_CUDA;
+    if (r->g.rank == 0 && without && !r->no_device[0])
+        snprintf(r->no_device, sizeof r->no_device, "%d of %d ranks have no GPU", (int)without,
+                 r->g.ranks);
+}
+
+enum status device_open(struct run *r, int threads, struct err *e)
+{
+    enum status st = r->ops->queue_create(&r->q, threads, r->g.node_rank, e);
+    char node[64] = "";
+
+    if (st == OK && r->ops->device)
+        r->ops->device(r->q, &r->device);
+    if (st != OK && r->g.nodes > 1 && gethostname(node, sizeof node - 1) == 0)
+        err_prefix(e, "on %s", node);
+    return st;
+}
+
+/* One rank's share of a device. */
+struct share {
+    struct ops_device device;
+    int64_t need;
+};
+
+enum status device_check_memory(struct run *r, int64_t need, struct err *e)
+{
+    struct share mine, *all;
+    int64_t sum = 0, left;
+
+    if (!r->ops->device)
+        return OK;
+    r->ops->device(r->q, &r->device);
+    memset(&mine, 0, sizeof mine);
+    mine.device = r->device;
+    mine.need = need;
+    left = mine.device.memory_free;
+    all = mem_take(sizeof *all * (size_t)r->g.node_ranks);
+    comm_bytes_all(r->g.node, &mine, all, sizeof mine);
+    r->device_ranks = 0;
+    for (int i = 0; i < r->g.node_ranks; i++)
+        if (memcmp(all[i].device.id, mine.device.id, sizeof mine.device.id) == 0) {
+            r->device_ranks++;
+            sum += all[i].need;
+            left = min_i64(left, all[i].device.memory_free);
+        }
+    mem_give(all);
+    if (sum <= left)
+        return OK;
+    return err_set(
+        e, E_RESOURCE,
+        "%d rank%s need %.2f GiB of the memory of a GPU (%s), of which %.2f GiB are free: use more "
+        "GPUs, a larger tp or pp, or a smaller micro_batch_size; pretrain --plan shows where it "
+        "goes",
+        r->device_ranks, r->device_ranks == 1 ? "" : "s", (double)sum / 1073741824.0,
+        r->device.text, (double)left / 1073741824.0);
+}
+
+/* Cores: what all of the nodes reach together; where ranks share them, as many as there are cores
+ * measure and the others sleep in the sum. GPUs: nominal, each once. */
+void device_measure_peak(struct run *r)
+{
+    int64_t busy = max_i64(1, r->g.cores / r->s.threads);
+
+    comm_barrier(r->g.world);
+    if (r->ops->device)
+        r->peak = r->ops->measure_peak(r->q, r->s.t, 0) / r->device_ranks;
+    else if (r->g.node_rank < busy)
+        r->peak = r->ops->measure_peak(r->q, r->s.t, 0.1);
+    comm_sum_f64(r->g.world, &r->peak, 1);
+}
+
+void device_describe(const struct run *r, char *text, size_t bytes)
+{
+    if (r->ops->device && r->device_ranks > 1)
+        snprintf(text, bytes, "%s; %d ranks share it; nominal peak", r->device.text,
+                 r->device_ranks);
+    else if (r->ops->device)
+        snprintf(text, bytes, "%s; nominal peak", r->device.text);
+    else if (r->no_device[0])
+        snprintf(text, bytes, "CPU, %s; device = 'auto': %s", ops_describe(), r->no_device);
+    else
+        text[0] = 0;
+}
