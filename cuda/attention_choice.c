@@ -2,7 +2,7 @@
 
 #include "cuda/attention_timing.h"
 #include "cuda/cudnn_attention.h"
-#include "cuda/queue.h"
+#include "cuda/slots.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,6 @@ struct entry {
 
 static struct choice {
     struct queue *q;
-    const struct attention_slots *own;
     struct attention_policy policy;
     const struct cudnn_calls *calls; /* NULL: none in this build */
     struct cudnn_device *device;
@@ -97,14 +96,12 @@ static int is_word(const char *word)
     return !strcmp(word, "own") || !strcmp(word, "cudnn");
 }
 
-enum status attention_choice_open(struct queue *q, const struct attention_slots *own,
-                                  const struct attention_policy *p, struct err *e)
+enum status attention_choice_open(struct queue *q, const struct attention_policy *p, struct err *e)
 {
-    BUG_IF(the.own);
+    BUG_IF(the.q);
     if (strcmp(p->word, "auto") && !is_word(p->word))
         return err_set(e, E_INPUT, "attention by '%s': say auto, own or cudnn", p->word);
     the.q = q;
-    the.own = own;
     the.policy = *p;
     the.calls = cudnn_calls();
     if (!strcmp(p->word, "auto")) {
@@ -163,7 +160,7 @@ static void choose_by_itself(const struct attention_shape *s, enum dtype t)
         choose(1, "cuDNN has plans for this device and shape");
         return;
     }
-    if (attention_time(&time, the.q, the.own, the.calls, x->plans, s, t, &e) != OK) {
+    if (attention_time(&time, the.q, the.calls, x->plans, s, t, &e) != OK) {
         choose(0, e.text);
         return;
     }
@@ -177,7 +174,7 @@ enum status attention_choice_decide(const struct attention_shape *s, enum dtype 
 {
     const struct entry *x;
 
-    BUG_IF(!the.own);
+    BUG_IF(!the.q);
     if (!strcmp(the.policy.word, "auto")) {
         choose_by_itself(s, t);
         return OK;
@@ -205,7 +202,7 @@ void attention_choice_close(void)
 
 size_t choice_scratch(const struct attention_shape *s, enum dtype t, int threads)
 {
-    size_t own = the.own->scratch(s, t, threads), theirs;
+    size_t own = cuda_attention_scratch(s, t, threads), theirs;
     const struct entry *x = the.by_cudnn ? prepare(s, t) : NULL;
 
     if (!x || !x->plans)
@@ -226,7 +223,7 @@ void choice_attention(struct queue *q, struct operand o, struct operand lse, str
     if (plans && the.calls->takes(plans, &m))
         the.calls->forward(plans, q->stream, &m);
     else
-        the.own->attention(q, o, lse, qq, k, v, qplace, qstart, kplace, s, merge, scratch);
+        cuda_attention(q, o, lse, qq, k, v, qplace, qstart, kplace, s, merge, scratch);
 }
 
 void choice_delta(struct queue *q, struct operand delta, struct operand o, struct operand dout,
@@ -236,7 +233,7 @@ void choice_delta(struct queue *q, struct operand delta, struct operand o, struc
         the.noted.delta = delta.p;
         the.noted.o = o.p;
     } else {
-        the.own->delta(q, delta, o, dout, s);
+        cuda_attention_delta(q, delta, o, dout, s);
     }
 }
 
@@ -258,7 +255,7 @@ void choice_grad(struct queue *q, struct operand dq, struct operand dk, struct o
         return;
     }
     if (noted)
-        the.own->delta(q, delta, o, dout, s);
-    the.own->grad(q, dq, dk, dv, dout, qq, k, v, lse, delta, qplace, qstart, kplace, s, add,
-                  scratch);
+        cuda_attention_delta(q, delta, o, dout, s);
+    cuda_attention_grad(q, dq, dk, dv, dout, qq, k, v, lse, delta, qplace, qstart, kplace, s, add,
+                        scratch);
 }

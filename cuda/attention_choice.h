@@ -1,29 +1,16 @@
 /* Which attention a run uses: our own kernels or cuDNN's. One choice per process, made at set-up:
  *
- *     attention_choice_open(q, &own, &policy, e);
- *     attention_choice_decide(&shape, t, e);        the shape of a training micro-batch
- *     word = attention_choice_word();               rank 0's goes to all ranks and to the
- * checkpoint attention_choice_set(word, e);
+ *     attention_choice_open(q, &policy, e);
+ *     attention_choice_decide(&shape, t, e);     the shape of a training micro-batch
+ *     word = attention_choice_word();            for all ranks (rank 0's) and the checkpoint
+ *     attention_choice_set(word, e);             on ranks that decided otherwise
  *
- * and then the four slots below, which do what ops.h says of theirs. They take cuDNN call by call
- * where it has plans and can do the call (no merge, no add, aligned memory), else `own`. */
+ * The four slots below do what ops.h says of theirs. They take cuDNN call by call where it has
+ * plans and can do the call (no merge, no add, aligned memory), else, and before open, the slots of
+ * cuda/slots.h. */
 #ifndef CUDA_ATTENTION_CHOICE_H
 #define CUDA_ATTENTION_CHOICE_H
 #include "compute/ops.h"
-
-/* Slots of struct ops. */
-struct attention_slots {
-    void (*attention)(struct queue *q, struct operand o, struct operand lse, struct operand qq,
-                      struct operand k, struct operand v, dptr qplace, dptr qstart, dptr kplace,
-                      const struct attention_shape *s, int merge, dptr scratch);
-    void (*delta)(struct queue *q, struct operand delta, struct operand o, struct operand dout,
-                  const struct attention_shape *s);
-    void (*grad)(struct queue *q, struct operand dq, struct operand dk, struct operand dv,
-                 struct operand dout, struct operand qq, struct operand k, struct operand v,
-                 struct operand lse, struct operand delta, dptr qplace, dptr qstart, dptr kplace,
-                 const struct attention_shape *s, int add, dptr scratch);
-    size_t (*scratch)(const struct attention_shape *s, enum dtype t, int threads);
-};
 
 struct attention_policy {
     const char *word;  /* "auto", "own" or "cudnn"                                          */
@@ -32,9 +19,10 @@ struct attention_policy {
                        /* document masks, sequences not split over ranks                     */
 };
 
-/* E_INPUT: no such word. E_RESOURCE: "cudnn" where it cannot be. own and q must live on. */
-enum status attention_choice_open(struct queue *q, const struct attention_slots *own,
-                                  const struct attention_policy *p, struct err *e) LOCAL;
+/* E_INPUT: no such word. E_RESOURCE: "cudnn" where it cannot be. q must live on; its device is the
+ * current one. */
+enum status attention_choice_open(struct queue *q, const struct attention_policy *p,
+                                  struct err *e) LOCAL;
 /* Turns "auto" into "own" or "cudnn": takes seconds; without `deterministic` both are timed on the
  * device. E_RESOURCE: "cudnn" was asked for and has no plan for this shape. */
 enum status attention_choice_decide(const struct attention_shape *s, enum dtype t,

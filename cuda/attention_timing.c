@@ -1,14 +1,13 @@
 #include "cuda/attention_timing.h"
 
 #include "base/arena.h"
-#include "cuda/queue.h"
+#include "cuda/slots.h"
 
 enum { RUNS = 5, GAP = 256 };
 
 /* One attention call: rows of q, k, v and of their gradients as in the layers. */
 struct bench {
     struct queue *q;
-    const struct attention_slots *own;
     const struct cudnn_calls *calls;
     const struct cudnn_attention *plans;
     struct attention_shape s;
@@ -35,7 +34,7 @@ static void lay_out(struct bench *b)
     size_t tokens = (size_t)s->B * (size_t)s->Tq, element = dtype_size(b->t);
     size_t q = tokens * (size_t)s->ldq * element, kv = tokens * (size_t)s->ldkv * element;
     size_t o = tokens * (size_t)s->ldo * element;
-    size_t own = b->own->scratch(s, b->t, 1), theirs = b->calls->scratch(b->plans);
+    size_t own = cuda_attention_scratch(s, b->t, 1), theirs = b->calls->scratch(b->plans);
 
     b->bytes = 0;
     b->m.q = take(b, q);
@@ -78,10 +77,10 @@ static void run_own(struct bench *b)
     struct operand dq = { m->dq, b->t }, dk = { m->dk, b->t }, dv = { m->dv, b->t };
     struct operand dout = { m->dout, b->t }, lse = { m->lse, F32 }, delta = { m->delta, F32 };
 
-    b->own->attention(b->q, o, lse, q, k, v, b->place, b->start, b->place, &b->s, 0, m->scratch);
-    b->own->delta(b->q, delta, o, dout, &b->s);
-    b->own->grad(b->q, dq, dk, dv, dout, q, k, v, lse, delta, b->place, b->start, b->place, &b->s,
-                 0, m->scratch);
+    cuda_attention(b->q, o, lse, q, k, v, b->place, b->start, b->place, &b->s, 0, m->scratch);
+    cuda_attention_delta(b->q, delta, o, dout, &b->s);
+    cuda_attention_grad(b->q, dq, dk, dv, dout, q, k, v, lse, delta, b->place, b->start, b->place,
+                        &b->s, 0, m->scratch);
 }
 
 static void run_cudnn(struct bench *b)
@@ -110,11 +109,10 @@ static double shortest(struct bench *b, void (*run)(struct bench *b))
 }
 
 enum status attention_time(struct attention_timing *t, struct queue *q,
-                           const struct attention_slots *own, const struct cudnn_calls *calls,
-                           const struct cudnn_attention *plans, const struct attention_shape *s,
-                           enum dtype type, struct err *e)
+                           const struct cudnn_calls *calls, const struct cudnn_attention *plans,
+                           const struct attention_shape *s, enum dtype type, struct err *e)
 {
-    struct bench b = { .q = q, .own = own, .calls = calls, .plans = plans, .s = *s, .t = type };
+    struct bench b = { .q = q, .calls = calls, .plans = plans, .s = *s, .t = type };
     void *base = NULL;
 
     lay_out(&b);

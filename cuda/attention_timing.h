@@ -1,7 +1,6 @@
 /* How long attention takes on this device, by our own kernels and by cuDNN. */
 #ifndef CUDA_ATTENTION_TIMING_H
 #define CUDA_ATTENTION_TIMING_H
-#include "cuda/attention_choice.h"
 #include "cuda/cudnn_attention.h"
 
 /* Milliseconds of forward and gradient: the shortest of some runs. */
@@ -11,7 +10,6 @@ struct attention_timing {
 
 /* Takes and gives back device memory for one call. E_RESOURCE if there is too little. */
 enum status attention_time(struct attention_timing *t, struct queue *q,
-                           const struct attention_slots *own, const struct cudnn_calls *calls,
-                           const struct cudnn_attention *plans, const struct attention_shape *s,
-                           enum dtype type, struct err *e) LOCAL;
+                           const struct cudnn_calls *calls, const struct cudnn_attention *plans,
+                           const struct attention_shape *s, enum dtype type, struct err *e) LOCAL;
 #endif

@@ -2,7 +2,7 @@
  * go where. On the emulated cuDNN it shows that the graphs mean attention; on a GPU that they are
  * computed so. */
 #include "cuda/attention_choice.h"
-#include "cuda/queue.h"
+#include "cuda/slots.h"
 #include "tests/tap.h"
 
 #include "base/arena.h"
@@ -27,45 +27,43 @@ static const struct trial trials[] = {
     { 2, 8, 2, 128, 512, BF16, 1 },
 };
 
-/* ---- the own slots of the test: they are only counted ---- */
+/* ---- the test has its own kernels: calls are only counted ---- */
 
 static struct {
     int attention, delta, grad;
 } own_calls;
 
-static void own_attention(struct queue *q, struct operand o, struct operand lse, struct operand qq,
-                          struct operand k, struct operand v, dptr qplace, dptr qstart, dptr kplace,
-                          const struct attention_shape *s, int merge, dptr scratch)
+void cuda_attention(struct queue *q, struct operand o, struct operand lse, struct operand qq,
+                    struct operand k, struct operand v, dptr qplace, dptr qstart, dptr kplace,
+                    const struct attention_shape *s, int merge, dptr scratch)
 {
     (void)q, (void)o, (void)lse, (void)qq, (void)k, (void)v, (void)qplace, (void)qstart;
     (void)kplace, (void)s, (void)merge, (void)scratch;
     own_calls.attention++;
 }
 
-static void own_delta(struct queue *q, struct operand delta, struct operand o, struct operand dout,
-                      const struct attention_shape *s)
+void cuda_attention_delta(struct queue *q, struct operand delta, struct operand o,
+                          struct operand dout, const struct attention_shape *s)
 {
     (void)q, (void)delta, (void)o, (void)dout, (void)s;
     own_calls.delta++;
 }
 
-static void own_grad(struct queue *q, struct operand dq, struct operand dk, struct operand dv,
-                     struct operand dout, struct operand qq, struct operand k, struct operand v,
-                     struct operand lse, struct operand delta, dptr qplace, dptr qstart,
-                     dptr kplace, const struct attention_shape *s, int add, dptr scratch)
+void cuda_attention_grad(struct queue *q, struct operand dq, struct operand dk, struct operand dv,
+                         struct operand dout, struct operand qq, struct operand k, struct operand v,
+                         struct operand lse, struct operand delta, dptr qplace, dptr qstart,
+                         dptr kplace, const struct attention_shape *s, int add, dptr scratch)
 {
     (void)q, (void)dq, (void)dk, (void)dv, (void)dout, (void)qq, (void)k, (void)v, (void)lse;
     (void)delta, (void)qplace, (void)qstart, (void)kplace, (void)s, (void)add, (void)scratch;
     own_calls.grad++;
 }
 
-static size_t own_scratch(const struct attention_shape *s, enum dtype t, int threads)
+size_t cuda_attention_scratch(const struct attention_shape *s, enum dtype t, int threads)
 {
     (void)s, (void)t, (void)threads;
     return 100;
 }
-
-static const struct attention_slots own = { own_attention, own_delta, own_grad, own_scratch };
 
 /* ---- one call, on the device and by the reference ---- */
 
@@ -333,7 +331,7 @@ static void try_numbers(struct queue *q, const struct trial *t)
 
     snprintf(name, sizeof name, "B %d, %d/%d heads of %d, %d tokens, %s%s", t->B, t->H, t->G, t->K,
              t->S, dtype_name(t->t), t->deterministic ? ", deterministic" : "");
-    must(attention_choice_open(q, &own, &policy, &e) == OK, e.text);
+    must(attention_choice_open(q, &policy, &e) == OK, e.text);
     must(attention_choice_decide(&s, t->t, &e) == OK, e.text);
     memset(&own_calls, 0, sizeof own_calls);
     make_call(&d, t, 1);
@@ -361,7 +359,7 @@ static void try_calls(struct queue *q)
     struct operand k, v, odd;
     struct err e = { "" };
 
-    must(attention_choice_open(q, &own, &policy, &e) == OK, e.text);
+    must(attention_choice_open(q, &policy, &e) == OK, e.text);
     must(attention_choice_decide(&s, t->t, &e) == OK, e.text);
     make_call(&d, t, 1);
     make_call(&h, t, 0);
@@ -394,12 +392,12 @@ static void try_choice(struct queue *q, const char *name, const struct attention
     struct attention_shape s = shape_of(&trials[0]);
     struct err e = { "" };
 
-    must(attention_choice_open(q, &own, p, &e) == OK, e.text);
+    must(attention_choice_open(q, p, &e) == OK, e.text);
     must(attention_choice_decide(&s, t, &e) == OK, e.text);
     if (!tap_ok(!strcmp(attention_choice_word(), word) && strstr(attention_choice_reason(), reason),
                 "%s: %s", name, word))
         printf("# %s: %s\n", attention_choice_word(), attention_choice_reason());
-    tap_ok((choice_scratch(&s, t, 1) == own_scratch(&s, t, 1)) == !strcmp(word, "own"),
+    tap_ok((choice_scratch(&s, t, 1) == cuda_attention_scratch(&s, t, 1)) == !strcmp(word, "own"),
            "%s: its scratch", name);
     attention_choice_close();
 }
@@ -419,22 +417,16 @@ static void try_choices(struct queue *q)
     /* the test's own kernels do nothing, and so are faster */
     try_choice(q, "timed", &timed, BF16, "own", " ms by cuDNN");
     try_choice(q, "asked for own", &by_own, BF16, "own", "as the input says");
-    tap_ok(attention_choice_open(q, &own, &wrong, &e) == E_INPUT && strstr(e.text, "say auto"),
+    tap_ok(attention_choice_open(q, &wrong, &e) == E_INPUT && strstr(e.text, "say auto"),
            "another word is refused");
-    tap_ok(attention_choice_open(q, &own, &both, &f) == E_RESOURCE && strstr(f.text, "document"),
+    tap_ok(attention_choice_open(q, &both, &f) == E_RESOURCE && strstr(f.text, "document"),
            "cuDNN with documents is refused");
-    must(attention_choice_open(q, &own, &always, &g) == OK, g.text);
+    must(attention_choice_open(q, &always, &g) == OK, g.text);
     tap_ok(attention_choice_decide(&s, F32, &g) == E_RESOURCE && strstr(g.text, "not float32"),
            "cuDNN with float32 is refused");
     tap_ok(attention_choice_set("own", &g) == OK && !strcmp(attention_choice_word(), "own"),
            "the word can be set");
     attention_choice_close();
-}
-
-void cuda_check(cudaError_t error, const char *what)
-{
-    if (error != cudaSuccess)
-        die(E_PEER, "%s: %s", what, cudaGetErrorString(error));
 }
 
 int main(void)
