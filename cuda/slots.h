@@ -72,6 +72,19 @@ void cuda_adamw(struct queue *q, struct operand w, struct operand m, struct oper
                 int64_t n) LOCAL;
 void cuda_clip_factor(struct queue *q, dptr clip, dptr norm, double max_norm, double unscale) LOCAL;
 
+/* attention.cu; delta and lse are F32. No scratch is needed */
+void cuda_attention(struct queue *q, struct operand o, struct operand lse, struct operand qq,
+                    struct operand k, struct operand v, dptr qplace, dptr qstart, dptr kplace,
+                    const struct attention_shape *s, int merge, dptr scratch) LOCAL;
+void cuda_attention_delta(struct queue *q, struct operand delta, struct operand o,
+                          struct operand dout, const struct attention_shape *s) LOCAL;
+void cuda_attention_grad(struct queue *q, struct operand dq, struct operand dk, struct operand dv,
+                         struct operand dout, struct operand qq, struct operand k,
+                         struct operand v, struct operand lse, struct operand delta, dptr qplace,
+                         dptr qstart, dptr kplace, const struct attention_shape *s, int add,
+                         dptr scratch) LOCAL;
+size_t cuda_attention_scratch(const struct attention_shape *s, enum dtype t, int threads) LOCAL;
+
 #ifdef __cplusplus
 }
 #endif
