@@ -35,19 +35,6 @@ void cuda_rmsnorm_grad_weight(struct queue *q, struct operand dw, struct operand
                               struct operand x, int64_t ldx, struct operand rstd, int64_t T,
                               int heads, int64_t K) LOCAL;
 
-/* attention.cu */
-void cuda_attention(struct queue *q, struct operand o, struct operand lse, struct operand qq,
-                    struct operand k, struct operand v, dptr qplace, dptr qstart, dptr kplace,
-                    const struct attention_shape *s, int merge, dptr scratch) LOCAL;
-void cuda_attention_delta(struct queue *q, struct operand delta, struct operand o,
-                          struct operand dout, const struct attention_shape *s) LOCAL;
-void cuda_attention_grad(struct queue *q, struct operand dq, struct operand dk, struct operand dv,
-                         struct operand dout, struct operand qq, struct operand k,
-                         struct operand v, struct operand lse, struct operand delta, dptr qplace,
-                         dptr qstart, dptr kplace, const struct attention_shape *s, int add,
-                         dptr scratch) LOCAL;
-size_t cuda_attention_scratch(const struct attention_shape *s, enum dtype t, int threads) LOCAL;
-
 /* rope.cu, swiglu.cu */
 void cuda_rope(struct queue *q, struct operand x, int64_t ld, struct operand table, dptr position,
                int64_t T, int heads, int64_t K, int sign) LOCAL;
