@@ -1,4 +1,4 @@
 . "${srcdir:-.}/tests/lib.sh"
 tap_need_mpi
 tap_python numpy h5py
-tap_hand_over "$python" "$srcdir/tests/laws/bfloat16.py"
+tap_hand_over "$python" "$srcdir/tests/laws/sixteen.py"
