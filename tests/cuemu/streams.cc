@@ -10,7 +10,7 @@
 
 struct work {
     std::function<bool()> run; /* false: it waits for another process, ask again */
-    char queued; /* ordered after the call that queued it */
+    char queued;               /* ordered after the call that queued it */
 };
 
 struct CUstream_st {

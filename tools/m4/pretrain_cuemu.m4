@@ -1,5 +1,5 @@
 # PRETRAIN_CUEMU - what the emulation of CUDA in tests/cuemu needs: a C++ compiler, sanitizers.
-# Sets CUEMU_VARIANTS (of: plain asan tsan) and the conditionals HAVE_CUEMU, HAVE_CUEMU_ASAN,
+# Sets CUEMU_VARIANTS (of: plain asan tsan; or sanitized) and the conditionals HAVE_CUEMU, HAVE_CUEMU_ASAN,
 # HAVE_CUEMU_TSAN. After --enable-sanitize is known: then all objects have that one sanitizer.
 AC_DEFUN([PRETRAIN_CUEMU], [
 CUEMU_VARIANTS= CUEMU_PLAIN_FLAGS=
@@ -24,8 +24,9 @@ AC_CACHE_CHECK([for the race detector in $CXX], [pretrain_cv_cuemu_tsan],
 CXXFLAGS=$pretrain_save_CXXFLAGS
 AC_LANG_POP([C++])
 AS_IF([test $pretrain_cv_cuemu = yes], [
-    CUEMU_VARIANTS=plain
-    AS_IF([test "x$enable_sanitize" != xno], [CUEMU_PLAIN_FLAGS="$SANITIZE_FLAGS -DCUEMU_ASAN"], [
+    AS_IF([test "x$enable_sanitize" != xno],
+        [CUEMU_VARIANTS=sanitized CUEMU_PLAIN_FLAGS="$SANITIZE_FLAGS -DCUEMU_ASAN"], [
+        CUEMU_VARIANTS=plain
         AS_IF([test $pretrain_cv_cuemu_asan = yes], [CUEMU_VARIANTS="$CUEMU_VARIANTS asan"])
         AS_IF([test $pretrain_cv_cuemu_tsan = yes], [CUEMU_VARIANTS="$CUEMU_VARIANTS tsan"])])])
 AM_CONDITIONAL([HAVE_CUEMU], [test $pretrain_cv_cuemu = yes])

@@ -1,5 +1,6 @@
 # For scripts of tests with emulated kernels, after tests/lib.sh: the variants that were built.
-#   variant_path VARIANT PROGRAM     the program's file: PROGRAM, PROGRAM_asan, PROGRAM_tsan
+#   variant_path VARIANT PROGRAM     the program's file: PROGRAM, PROGRAM_asan, PROGRAM_tsan; after
+#                                    --enable-sanitize there is one, sanitized: PROGRAM
 #   run_variant VARIANT COMMAND...   with settings of its sanitizer; the detector cannot start
 #                                    where addresses are too random: setarch -R helps
 #   tap_need_variants                skips all if there are none
@@ -9,7 +10,7 @@ tap_need_variants() {
 
 variant_path() {
     case $1 in
-    plain) echo "$2" ;;
+    plain | sanitized) echo "$2" ;;
     *) echo "$2_$1" ;;
     esac
 }
@@ -18,8 +19,8 @@ run_variant() {
     variant=$1
     shift
     case $variant in
-    asan)
-        ASAN_OPTIONS=exitcode=1:detect_stack_use_after_return=0 "$@" ;;
+    asan | sanitized)
+        ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}exitcode=1:detect_stack_use_after_return=0 "$@" ;;
     tsan)
         if [ -z "$calm" ]; then
             calm=no
