@@ -14,11 +14,11 @@ struct isa {
 static const struct cpu_kernels *chosen;
 
 #ifdef __x86_64__
-/* clang's __builtin_cpu_supports does not know it. */
+/* Which clang's __builtin_cpu_supports does not know. */
 static int has_f16c(void)
 {
-    unsigned a, b, c, d;
-    return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+    unsigned a, b, c = 0, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 #endif
 
