@@ -220,18 +220,14 @@ static void staged_wait(struct comm *c, struct queue *q, struct request *r, int 
 static int staged_test(struct comm *c, struct queue *q, struct request *r)
 {
     struct transfer *x = (struct transfer *)(intptr_t)r->state[0];
-    cudaError_t e;
 
-    if (!x) {
-        e = cudaStreamQuery(q->stream);
-    } else {
-        staged_progress();
-        e = x->done ? cudaEventQuery(x->arrived) : cudaErrorNotReady;
-    }
-    if (cuda_pending(e, "a copy of a transfer"))
+    if (!x)
+        return device_over(cudaStreamQuery(q->stream), "queued work");
+    staged_progress();
+    if (!x->done || !device_over(cudaEventQuery(x->arrived), "a copy of a transfer"))
         return 0;
-    if (x)
-        transfer_give(c, x);
+    cuda_check(cudaStreamWaitEvent(q->stream, x->arrived, 0), "cudaStreamWaitEvent");
+    transfer_give(c, x);
     return 1;
 }
 
