@@ -231,7 +231,8 @@ static void test_flights(void)
 
 static void test_pipeline(void)
 {
-    int pp = world->size > 2 ? world->size / 2 : world->size, width = world->size / pp;
+    int pp = world->size > 2 && world->size % 2 == 0 ? world->size / 2 : world->size,
+        width = world->size / pp;
     struct comm *host[2] = { comm_mpi_split(world, world->rank % width, world->rank, "pp"),
                              comm_mpi_split(world, world->rank / width, world->rank, "tp") };
     struct comm *on[3] = { device_comm_create(host[0], 2), device_comm_create(host[1], 0),

@@ -102,7 +102,7 @@ int flights_hold(struct comm **on, struct comm **host, int round)
 
 /* ---- a pipeline ---- */
 
-enum { STAGE_N = 3001, MBS = 8, SLOTS_MAX = 64 };
+enum { STAGE_N = 3001, MBS = 12, SLOTS_MAX = 64 };
 
 struct buffer {
     dptr in, out;
