@@ -42,8 +42,11 @@ extern "C" void cuda_convert(struct queue *q, struct operand dst, struct operand
         with_element(src.t, "convert", [=](auto from) {
             typedef typename decltype(to)::type A;
             typedef typename decltype(from)::type B;
-            LAUNCH((convert_kernel<A, B>), flat_grid(q, ceil_div(n, FLAT_PACKS * pack_size<A, B>)),
-                   dim3(FLAT_THREADS), 0, q->stream, elements<A>(dst), elements<B>(src), n, wide);
+            if constexpr (element<A>::DTYPE != (int)element<B>::DTYPE) {
+                LAUNCH((convert_kernel<A, B>),
+                       flat_grid(q, ceil_div(n, FLAT_PACKS * pack_size<A, B>)), dim3(FLAT_THREADS),
+                       0, q->stream, elements<A>(dst), elements<B>(src), n, wide);
+            }
         });
     });
     cuda_check(cudaGetLastError(), "convert");

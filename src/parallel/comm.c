@@ -81,6 +81,14 @@ void comm_wait_host(struct queue *q, struct request *r)
     r->comm = NULL;
 }
 
+int comm_test(struct queue *q, struct request *r)
+{
+    if (r->comm && !r->comm->ops->test(r->comm, q, r))
+        return 0;
+    r->comm = NULL;
+    return 1;
+}
+
 void comm_sum_i64(struct comm *c, int64_t *x, int n)
 {
     c->ops->host_reduce(c, x, n, I64, COMM_SUM);

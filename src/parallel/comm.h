@@ -38,17 +38,22 @@ void comm_all_to_all(struct comm *c, struct queue *q, dptr in, const int64_t *se
                      const int64_t *recv, enum dtype t, struct request *r) COLL(c);
 void comm_broadcast(struct comm *c, struct queue *q, dptr buf, int64_t n, enum dtype t, int root,
                     struct request *r) COLL(c);
-/* Point to point: messages of one (from, to, tag) arrive in the order sent. tag: 0..15. */
+/* Point to point: messages of one (from, to, tag) arrive in the order sent. tag: 0..15. Outside of
+ * a group the program may not rely on more than this: a rank's transfers of one tag are made in the
+ * order of their start, a send completes only with its receive, and tags do not hold each other up.
+ */
 void comm_send(struct comm *c, struct queue *q, dptr buf, int64_t n, enum dtype t, int to, int tag,
                struct request *r) LOCAL;
 void comm_recv(struct comm *c, struct queue *q, dptr buf, int64_t n, enum dtype t, int from,
                int tag, struct request *r) LOCAL;
-/* Transfers up to the end may progress together. */
+/* Transfers up to the end progress together; none of them is waited for before it. */
 void comm_group_begin(struct comm *c, struct queue *q) LOCAL;
 void comm_group_end(struct comm *c, struct queue *q) LOCAL;
 void comm_wait(struct queue *q, struct request *r) LOCAL; /* nothing pending is fine */
 /* Returns when the data is there for the host. */
 void comm_wait_host(struct queue *q, struct request *r) LOCAL;
+/* Asks only: 1 when comm_wait_host would have returned, and then nothing is pending. */
+int comm_test(struct queue *q, struct request *r) LOCAL;
 
 /* Host memory, at once: for set-up and control, never per micro-batch. */
 void comm_sum_i64(struct comm *c, int64_t *x, int n) COLL(c);
@@ -77,6 +82,7 @@ struct comm_ops {
     void (*group_begin)(struct comm *, struct queue *);
     void (*group_end)(struct comm *, struct queue *);
     void (*wait)(struct comm *, struct queue *, struct request *, int host);
+    int (*test)(struct comm *, struct queue *, struct request *);
     /* Host memory; a backend without host transfers passes these on to the host communicator that
      * it was given. */
     void (*host_reduce)(struct comm *, void *x, int n, enum dtype, enum comm_op);
@@ -84,4 +90,18 @@ struct comm_ops {
     void (*host_gather)(struct comm *, const void *mine, void *all, size_t bytes_each);
     void (*host_barrier)(struct comm *);
 };
+
+/* ---- memory of a GPU: cuda/ ----
+ * Each makes a communicator of the ranks of `host` (a communicator for host memory, which stays in
+ * use and is not freed with it). tags: point-to-point tags in use are 0..tags-1. */
+/* Through pinned host memory and `host`'s own transfers. Alone in `host`: copies only. */
+enum status comm_staged_create(struct comm **c, struct comm *host, int tags, struct err *e)
+    COLL(host);
+void comm_staged_free(struct comm *c) LOCAL;
+/* NCCL; no two ranks may share a GPU. deterministic: sums repeat from run to run. The same status
+ * on all ranks. */
+enum status comm_nccl_create(struct comm **c, struct comm *host, int tags, int deterministic,
+                             struct err *e) COLL(host);
+void comm_nccl_free(struct comm *c) COLL(c);
+const char *comm_nccl_version(void) LOCAL; /* "NCCL 2.28.9" */
 #endif

@@ -190,6 +190,12 @@ static void mpi_group(struct comm *c, struct queue *q)
 
 /* ---- waiting ---- */
 
+static void op_give(struct mpi_comm *m, struct op *o)
+{
+    o->next = m->spare;
+    m->spare = o;
+}
+
 static void op_wait(struct mpi_comm *m, struct op *o)
 {
     struct mpi_pause pause = { 0 };
@@ -199,8 +205,7 @@ static void op_wait(struct mpi_comm *m, struct op *o)
         if (!o->done)
             comm_mpi_pause(m->engine, &pause, moved);
     }
-    o->next = m->spare;
-    m->spare = o;
+    op_give(m, o);
 }
 
 static void mpi_wait(struct comm *c, struct queue *q, struct request *r, int host)
@@ -209,6 +214,21 @@ static void mpi_wait(struct comm *c, struct queue *q, struct request *r, int hos
     (void)host;
     if (r->state[0])
         op_wait(impl(c), (struct op *)(intptr_t)r->state[0]);
+}
+
+static int mpi_test(struct comm *c, struct queue *q, struct request *r)
+{
+    struct op *o = (struct op *)(intptr_t)r->state[0];
+    struct mpi_comm *m = impl(c);
+
+    (void)q;
+    if (!o)
+        return 1;
+    comm_mpi_progress(m->engine);
+    if (!o->done)
+        return 0;
+    op_give(m, o);
+    return 1;
 }
 
 /* ---- host memory ---- */
@@ -265,6 +285,7 @@ const struct comm_ops comm_mpi_ops = {
     .group_begin = mpi_group,
     .group_end = mpi_group,
     .wait = mpi_wait,
+    .test = mpi_test,
     .host_reduce = host_reduce,
     .host_broadcast = host_broadcast,
     .host_gather = host_gather,

@@ -296,6 +296,9 @@ enum status run_begin(struct run *r, struct comm *world, const struct run_reques
         (st = check_memory(r, e)) != OK)
         return st;
     connect_tied(r);
+    st = device_connect(r, e);
+    if ((st = agree(world, st, e)) != OK)
+        return st;
     place_rows(r);
     r->resident = mem_resident();
     st = setup_open(&r->s, r->q, e);
@@ -313,6 +316,7 @@ void run_end(struct run *r)
 
     for (int i = 0; i < COUNT_OF(rows); i++)
         mem_give(rows[i]);
+    comm_device_close(&r->links);
     if (r->s.optim.tied_peer)
         comm_mpi_free(r->s.optim.tied_peer);
     setup_free(&r->s);

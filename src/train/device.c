@@ -74,6 +74,25 @@ enum status device_check_memory(struct run *r, int64_t need, struct err *e)
         r->device.text, (double)left / 1073741824.0);
 }
 
+enum status device_connect(struct run *r, struct err *e)
+{
+    static const enum comm_choice choices[] = {
+        [COMMUNICATION_AUTO] = COMM_CHOICE_AUTO,
+        [COMMUNICATION_NCCL] = COMM_CHOICE_NCCL,
+        [COMMUNICATION_MPI] = COMM_CHOICE_MPI,
+    };
+
+    if (r->ops->device)
+        return comm_device_open(&r->links, &r->s.g, &r->s.optim.tied_peer, r->device.id,
+                                choices[r->c->debug.communication], (int)r->c->train.deterministic,
+                                e);
+    if (r->c->debug.communication != COMMUNICATION_NCCL)
+        return OK;
+    return err_set(
+        e, E_RESOURCE,
+        "debug.communication = 'nccl' is between GPUs, and this run computes on the CPU");
+}
+
 /* Cores: what all of the nodes reach together; where ranks share them, as many as there are cores
  * measure and the others sleep in the sum. GPUs: nominal, each once. */
 void device_measure_peak(struct run *r)

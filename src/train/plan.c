@@ -201,6 +201,8 @@ void plan_print_screen(const struct run *r)
     device_describe(r, device, sizeof device);
     if (device[0])
         say("device  %s", device);
+    if (r->links.text[0])
+        say("links   %s", r->links.text);
     say_batch(&r->s);
     say_stages(&r->s);
     say_memory(&most);

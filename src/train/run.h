@@ -2,6 +2,7 @@
 #ifndef TRAIN_RUN_H
 #define TRAIN_RUN_H
 #include "checkpoint/checkpoint.h"
+#include "parallel/comm_device.h"
 #include "report/report.h"
 #include "train/resolve.h"
 #include "train/setup.h"
@@ -17,6 +18,7 @@ struct run {
     double peak;                     /* FLOP/s of all ranks together */
     struct ops_device device;        /* where operations run on one   */
     int device_ranks;                /* of this node that share it    */
+    struct comm_device links;        /* between devices               */
     char no_device[256];             /* rank 0: why 'auto' took none  */
     struct loss_scale scale;         /* float16: what the loss is multiplied by */
     struct loss_scale_rule rule;     /* init 0: nothing is scaled */
@@ -52,6 +54,8 @@ void device_resolve(struct run *r) COLL(world);
 enum status device_open(struct run *r, int threads, struct err *e) LOCAL; /* the queue */
 /* need: bytes of this rank's arenas. Ranks that share a device share its memory. */
 enum status device_check_memory(struct run *r, int64_t need, struct err *e) COLL(r->g.node);
+/* Communicators whose buffers are the device's; nothing on a CPU. The same status everywhere. */
+enum status device_connect(struct run *r, struct err *e) COLL(world);
 void device_measure_peak(struct run *r) COLL(world);
 /* For the screen; "" on a CPU that was asked for. */
 void device_describe(const struct run *r, char *text, size_t bytes) LOCAL;

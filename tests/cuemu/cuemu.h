@@ -44,6 +44,11 @@ struct launch_shape {
 void launch(const launch_shape &shape, cudaStream_t stream, std::function<void()> thread);
 /* A library call's work: runs when the stream gets there; device memory is accessible only then. */
 void enqueue(cudaStream_t stream, std::function<void()> work);
+/* The same for work that meets other processes: false if it cannot finish yet; it is asked again
+ * whenever the host waits, even for something else. It never blocks. */
+void enqueue_shared(cudaStream_t stream, std::function<bool()> work);
+/* Run what other processes may wait for, as far as it goes; true if anything was done. */
+bool progress();
 /* What such work reads and writes, for the race detector; no effect otherwise. */
 void note_read(const void *p, size_t bytes);
 void note_write(void *p, size_t bytes);

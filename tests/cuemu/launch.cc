@@ -138,13 +138,13 @@ void run_grid(const launch_shape &shape, const std::function<void()> &thread)
     running.fibers = fibers.data();
     running.thread = &thread;
     scheduler_enter();
+    fresh_begin();
     arrange(blocks, n);
     for (size_t k = 0; k < n; k++) {
         shared_open(shape.shared);
         TSAN(running.order = reinterpret_cast<ordering *>(fresh_memory(sizeof(ordering)));)
         place_threads(blocks[k], seat + (int)(k % 2));
         run_block();
-        TSAN(give_back(reinterpret_cast<char *>(running.order), sizeof(ordering));)
         shared_close();
     }
     shared_forget();

@@ -96,8 +96,9 @@ void shared_open(size_t dynamic_bytes); /* for a block: sets dynamic_shared of e
 void shared_close();
 void shared_forget(); /* after the launch */
 bool shared_contains(const void *p, size_t bytes);
+void fresh_begin();               /* of a launch */
 char *fresh_memory(size_t bytes); /* filled with 0xff: a NaN in every float format */
-void give_back(char *p, size_t bytes);
+void give_back(char *p);
 
 /* ---- launch.cc ---- */
 [[noreturn]] void stop(const char *what, const fiber *f = nullptr);
@@ -109,10 +110,14 @@ cudaError_t device_error();        /* of a machine without a usable device, or s
 int device_of_thread();
 size_t dynamic_shared_limit(const void *kernel);
 
-/* ---- streams.cc and memory.cc ---- */
+/* ---- streams.cc ---- */
 bool stream_usable(cudaStream_t s); /* it is alive and of the current device */
 unsigned stream_number();           /* of the stream whose work runs */
 void synchronize_all();
+
+/* ---- protect.cc ---- */
+void *storage_take(size_t bytes); /* of a device block; NULL: there is none */
+void storage_give(void *p);
 void memory_open(); /* device memory is accessible between these */
 void memory_close();
 

@@ -61,6 +61,24 @@ bool side_fits(const void *p, size_t bytes, bool device)
            reinterpret_cast<uintptr_t>(p) + bytes <= b->first + b->second.bytes;
 }
 
+void *pinned_take(size_t bytes)
+{
+    void *p;
+
+    if (posix_memalign(&p, 256, bytes) != 0)
+        return nullptr;
+    raw_fill(p, 0xff, bytes);
+    return p;
+}
+
+void storage_free(void *p, owner kind)
+{
+    if (kind == owner::device)
+        storage_give(p);
+    else
+        free(p);
+}
+
 cudaError_t take(void **p, size_t bytes, owner kind)
 {
     int device = device_of_thread();
@@ -72,9 +90,9 @@ cudaError_t take(void **p, size_t bytes, owner kind)
         return cudaSuccess;
     if (kind == owner::device && bytes > capacity() - taken[device])
         return failed(cudaErrorMemoryAllocation);
-    if (posix_memalign(p, 256, bytes) != 0)
+    *p = kind == owner::device ? storage_take(bytes) : pinned_take(bytes);
+    if (!*p)
         return failed(cudaErrorMemoryAllocation);
-    raw_fill(*p, 0xff, bytes);
     blocks[reinterpret_cast<uintptr_t>(*p)] = { bytes, kind, device };
     if (kind == owner::device)
         taken[device] += bytes;
@@ -94,7 +112,7 @@ cudaError_t give(void *p, owner kind)
     if (kind == owner::device)
         taken[at->second.device] -= at->second.bytes;
     blocks.erase(at);
-    free(p);
+    storage_free(p, kind);
     return cudaSuccess;
 }
 
@@ -118,15 +136,29 @@ cudaError_t usable(cudaStream_t stream)
     return stream_usable(stream) ? cudaSuccess : failed(cudaErrorInvalidResourceHandle);
 }
 
+/* Explicit to the race detector, which is told to pass over what libraries do. */
+void transfer(void *to, const void *from, size_t bytes)
+{
+#ifdef CUEMU_TSAN
+    note_read(from, bytes);
+    note_write(to, bytes);
+    raw_copy(to, from, bytes);
+#else
+    memmove(to, from, bytes);
+#endif
+}
+
+void set_bytes(void *to, int byte, size_t bytes)
+{
+#ifdef CUEMU_TSAN
+    note_write(to, bytes);
+    raw_fill(to, byte, bytes);
+#else
+    memset(to, byte, bytes);
+#endif
+}
+
 } // namespace
-
-void memory_open()
-{
-}
-
-void memory_close()
-{
-}
 
 void note_read(const void *p, size_t bytes)
 {
@@ -211,11 +243,11 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
         char *kept = static_cast<char *>(malloc(bytes));
         memcpy(kept, from, bytes);
         enqueue(stream, [=] {
-            memcpy(to, kept, bytes);
+            transfer(to, kept, bytes);
             free(kept);
         });
     } else {
-        enqueue(stream, [=] { memmove(to, from, bytes); });
+        enqueue(stream, [=] { transfer(to, from, bytes); });
     }
     return cudaSuccess;
 }
@@ -250,7 +282,7 @@ cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t strea
     if (bytes && !side_fits(to, bytes, true))
         return failed(cudaErrorInvalidValue);
     if (bytes)
-        enqueue(stream, [=] { memset(to, byte, bytes); });
+        enqueue(stream, [=] { set_bytes(to, byte, bytes); });
     return cudaSuccess;
 }
 
@@ -272,7 +304,7 @@ cudaError_t cudaDeviceReset(void)
         }
         if (at->second.kind == owner::device)
             taken[at->second.device] -= at->second.bytes;
-        free(reinterpret_cast<void *>(at->first));
+        storage_free(reinterpret_cast<void *>(at->first), at->second.kind);
         at = blocks.erase(at);
     }
     return cudaSuccess;

@@ -2,8 +2,6 @@
 #include "machine.h"
 #include <cstdlib>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace cuemu
 {
@@ -19,19 +17,47 @@ struct array {
 std::vector<array> arrays; /* of the launch */
 array dynamic;
 
-TSAN(size_t whole_pages(size_t bytes) { return (bytes + 4095) & ~(size_t)4095; })
+#ifdef CUEMU_TSAN
+/* Blocks of a launch are not ordered, so each has memory of its own; a later launch in the stream
+ * is and takes the same again. (Unmapping would make the detector forget, but MPI libraries patch
+ * munmap under its hands.) */
+constexpr size_t CHUNK = 4 << 20;
+struct arena {
+    std::vector<char *> chunks;
+    size_t chunk, used;
+};
+std::vector<arena> &arenas = *new std::vector<arena>; /* by stream */
+#endif
 
 } // namespace
+
+void fresh_begin()
+{
+#ifdef CUEMU_TSAN
+    if (arenas.size() <= stream_number())
+        arenas.resize(stream_number() + 1);
+    arenas[stream_number()].chunk = arenas[stream_number()].used = 0;
+#endif
+}
 
 char *fresh_memory(size_t bytes)
 {
     void *p;
-#ifdef CUEMU_TSAN /* a bare system call: memory that, to the detector, nobody ever wrote */
-    p = reinterpret_cast<void *>(syscall(SYS_mmap, nullptr, whole_pages(bytes),
-                                         PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                                         0L));
-    if (p == MAP_FAILED)
-        stop("no memory for shared arrays");
+#ifdef CUEMU_TSAN
+    arena &a = arenas[stream_number()];
+    bytes = (bytes + 127) & ~(size_t)127;
+    if (a.used + bytes > CHUNK) {
+        a.chunk++;
+        a.used = 0;
+    }
+    if (a.chunk == a.chunks.size()) {
+        p = mmap(nullptr, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+            stop("no memory for shared arrays");
+        a.chunks.push_back(static_cast<char *>(p));
+    }
+    p = a.chunks[a.chunk] + a.used;
+    a.used += bytes;
 #else
     if (posix_memalign(&p, 128, bytes) != 0)
         stop("no memory for shared arrays");
@@ -40,12 +66,10 @@ char *fresh_memory(size_t bytes)
     return static_cast<char *>(p);
 }
 
-void give_back(char *p, size_t bytes)
+void give_back(char *p)
 {
-#ifdef CUEMU_TSAN /* intercepted: the detector forgets the accesses */
-    munmap(p, whole_pages(bytes));
-#else
-    (void)bytes;
+    (void)p;
+#ifndef CUEMU_TSAN
     free(p);
 #endif
 }
@@ -72,10 +96,10 @@ void shared_close()
 void shared_forget()
 {
     for (array &a : arrays)
-        give_back(a.p, a.bytes);
+        give_back(a.p);
     arrays.clear();
     if (dynamic.p)
-        give_back(dynamic.p, dynamic.bytes);
+        give_back(dynamic.p);
     dynamic = {};
 }
 

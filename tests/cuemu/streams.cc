@@ -9,7 +9,7 @@
 #include <memory>
 
 struct work {
-    std::function<void()> run;
+    std::function<bool()> run; /* false: it waits for another process, ask again */
     char queued; /* ordered after the call that queued it */
 };
 
@@ -17,8 +17,10 @@ struct CUstream_st {
     int device;
     unsigned number;
     bool blocking, alive;
+    bool busy; /* its first work runs */
     std::deque<std::unique_ptr<work>> queue;
     unsigned long long queued, done;
+    unsigned long long shared_until; /* the last work that other processes may wait for */
     void *race;
     char finished; /* ordered before who waits for the whole stream */
 };
@@ -39,6 +41,7 @@ struct CUevent_st {
 
 namespace cuemu
 {
+
 namespace
 {
 
@@ -92,7 +95,7 @@ bool lazy()
     return chosen;
 }
 
-void execute(CUstream_st *s, work &w)
+bool execute(CUstream_st *s, work &w)
 {
     CUstream_st *before = at_work;
 #ifdef CUEMU_TSAN
@@ -104,28 +107,52 @@ void execute(CUstream_st *s, work &w)
 #endif
     at_work = s;
     memory_open();
-    w.run();
-    w.run = nullptr; /* what it holds is freed here, by the stream */
+    bool over = w.run();
+    if (over)
+        w.run = nullptr; /* what it holds is freed here, by the stream */
     memory_close();
     at_work = before;
-    s->done++;
     TSAN(__tsan_release(&s->finished); __tsan_switch_to_fiber(caller, 1);)
+    return over;
 }
 
+/* Run the stream's first work. False if there is none or it cannot finish now. */
 bool step(CUstream_st *s)
 {
-    if (s->queue.empty())
+    if (s->queue.empty() || s->busy)
         return false;
-    std::unique_ptr<work> w = std::move(s->queue.front());
-    s->queue.pop_front();
-    execute(s, *w);
+    s->busy = true;
+    bool over = execute(s, *s->queue.front());
+    s->busy = false;
+    if (over) {
+        s->queue.pop_front();
+        s->done++;
+    }
+    return over;
+}
+
+bool reaches(CUstream_st *s, unsigned long long done)
+{
+    while (s->done < done)
+        if (!step(s))
+            return false;
     return true;
+}
+
+/* The host waits for work that waits for another process, which may wait for other streams of this
+ * one. */
+void stall()
+{
+    struct timespec nap = { 0, 50000 };
+
+    if (!progress())
+        nanosleep(&nap, nullptr);
 }
 
 void run_until(CUstream_st *s, unsigned long long done)
 {
-    while (s->done < done && step(s)) {
-    }
+    while (!reaches(s, done))
+        stall();
 }
 
 void drain(CUstream_st *s)
@@ -134,16 +161,15 @@ void drain(CUstream_st *s)
     TSAN(__tsan_acquire(&s->finished);)
 }
 
-void append(CUstream_st *s, std::function<void()> f)
+void append(CUstream_st *s, std::function<bool()> f)
 {
     std::unique_ptr<work> w(new work{ std::move(f), 0 });
 
     TSAN(__tsan_release(&w->queued);)
     s->queued++;
-    if (lazy())
-        s->queue.push_back(std::move(w));
-    else
-        execute(s, *w);
+    s->queue.push_back(std::move(w));
+    if (!lazy())
+        reaches(s, s->queued);
 }
 
 /* Work of `s` from now on comes after what `other` holds now. */
@@ -152,8 +178,9 @@ void append_wait(CUstream_st *s, CUstream_st *other)
     unsigned long long until = other->queued;
 
     append(s, [=] {
-        run_until(other, until);
+        bool over = reaches(other, until);
         TSAN(__tsan_acquire(&other->finished);)
+        return over;
     });
 }
 
@@ -197,7 +224,7 @@ unsigned stream_number()
     return at_work ? at_work->number : 0;
 }
 
-void enqueue(cudaStream_t stream, std::function<void()> f)
+static CUstream_st *place_for_work(cudaStream_t stream)
 {
     CUstream_st *s = resolve(stream);
 
@@ -206,7 +233,42 @@ void enqueue(cudaStream_t stream, std::function<void()> f)
     if (!known(streams, s) || !s->alive)
         stop("work for a stream that does not exist");
     order_with_null(s);
+    return s;
+}
+
+void enqueue(cudaStream_t stream, std::function<void()> f)
+{
+    append(place_for_work(stream), [f] {
+        f();
+        return true;
+    });
+}
+
+static void enqueue_wait(cudaStream_t stream, std::function<bool()> f)
+{
+    append(place_for_work(stream), std::move(f));
+}
+
+void enqueue_shared(cudaStream_t stream, std::function<bool()> f)
+{
+    CUstream_st *s = place_for_work(stream);
+
+    s->shared_until = s->queued + 1;
     append(s, std::move(f));
+}
+
+bool progress()
+{
+    bool moved = false;
+
+    if (at_work)
+        return false;
+    for (size_t i = 0; i < streams.size(); i++) {
+        unsigned long long before = streams[i]->done;
+        reaches(streams[i], streams[i]->shared_until);
+        moved |= streams[i]->done > before;
+    }
+    return moved;
 }
 
 void synchronize_all()
@@ -282,7 +344,8 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
         return cudaPeekAtLastError();
     CUstream_st *s = resolve(stream);
     if (s->done < s->queued) {
-        step(s);
+        if (!step(s))
+            progress();
         return failed(cudaErrorNotReady);
     }
     drain(s);
@@ -348,11 +411,13 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     return cudaSuccess;
 }
 
-static void wait_for(record &r)
+static bool reached(record &r)
 {
-    while (!r.done && step(r.stream)) {
-    }
+    while (!r.done)
+        if (!step(r.stream))
+            return false;
     TSAN(__tsan_acquire(&r.reached);)
+    return true;
 }
 
 /* An event that was never recorded is complete. */
@@ -361,11 +426,12 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
     if (usable(event) != cudaSuccess)
         return cudaPeekAtLastError();
     if (event->last && !event->last->done) {
-        step(event->last->stream);
+        if (!step(event->last->stream))
+            progress();
         return failed(cudaErrorNotReady);
     }
     if (event->last)
-        wait_for(*event->last);
+        reached(*event->last);
     return cudaSuccess;
 }
 
@@ -373,8 +439,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     if (usable(event) != cudaSuccess)
         return cudaPeekAtLastError();
-    if (event->last)
-        wait_for(*event->last);
+    while (event->last && !reached(*event->last))
+        stall();
     return cudaSuccess;
 }
 
@@ -385,7 +451,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
         return cudaPeekAtLastError();
     std::shared_ptr<record> r = event->last;
     if (r)
-        enqueue(stream, [r] { wait_for(*r); });
+        enqueue_wait(stream, [r] { return reached(*r); });
     return cudaSuccess;
 }
 

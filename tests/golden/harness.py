@@ -96,7 +96,7 @@ class Case:
                     self.expected['global_batch'] % dp or pp > c['num_hidden_layers'] + 2)
 
     def deck(self, directory, dp=1, tp=1, pp=1, dtype='float32', steps=None, run=None, optim=None,
-             checkpoint=None, train=None, data=None, **parallel):
+             checkpoint=None, train=None, data=None, debug=None, **parallel):
         e = self.expected
         return deck(directory + '.nml',
                     run={'directory': directory, 'resume': 'never', 'device': 'cpu', **(run or {})},
@@ -107,7 +107,7 @@ class Case:
                     data={'train': self.tokens, 'shuffle': False, 'document_mask': e['document_mask'], **(data or {})},
                     optim={'lr_schedule': 'cosine', **e['optimizer'], **(optim or {})},
                     checkpoint={'interval': 0, **(checkpoint or {})},
-                    debug={'backend': 'auto' if dtype == 'float32' else 'reference'})
+                    debug={'backend': 'reference' if dtype == 'float64' else 'auto', **(debug or {})})
 
 
 def relative(a, b): return abs(a - b) / (abs(b) or 1)

@@ -99,10 +99,13 @@ static void check_choice(void)
     checks_report(choose("auto", "auto", F64, &ops) == OK && ops == &ops_ref,
                   "auto is reference for float64");
     checks_report(choose("cpu", "auto", F64, &ops) == E_INPUT, "cpu refuses float64");
-    checks_report(choose("auto", "auto", BF16, &ops) == OK && ops == &ops_ref,
-                  "bfloat16 runs on the reference");
-    checks_report(choose("cpu", "auto", BF16, &ops) == E_INPUT, "bfloat16 on cpu is refused");
-    checks_report(choose("auto", "auto", F16, &ops) == E_INPUT, "float16 is refused");
+    checks_report(choose("auto", "auto", BF16, &ops) == OK && !strcmp(ops->name, "cpu") &&
+                      choose("auto", "auto", F16, &ops) == OK && !strcmp(ops->name, "cpu"),
+                  "auto is cpu for bfloat16 and float16");
+    checks_report(choose("reference", "auto", BF16, &ops) == OK && ops == &ops_ref &&
+                      choose("reference", "auto", F16, &ops) == OK && ops == &ops_ref,
+                  "the reference takes bfloat16 and float16");
+    checks_report(choose("auto", "auto", I32, &ops) == E_INPUT, "whole numbers are refused");
     checks_report(choose("cuda", "auto", F32, &ops) == E_RESOURCE, "an absent backend is refused");
     checks_report(choose("gpu", "auto", F32, &ops) == E_INPUT &&
                       choose("cpu", "avx1024", F32, &ops) == E_INPUT,
@@ -243,7 +246,7 @@ static void check_threads(void)
 }
 
 /* ---- exp: softmax_grad of a row whose log-sum is 0 and whose label is elsewhere ---- */
-void check_exp(const struct ops *ops, const char *isa)
+static void check_exp(const struct ops *ops, const char *isa)
 {
     enum { N = 200001 };
     static float x[N], y[N];
@@ -272,6 +275,70 @@ void check_exp(const struct ops *ops, const char *isa)
     ops->queue_free(q);
 }
 
+/* ---- two-byte types: all their values, and floats at, below and above every tie between two ----
+ */
+static int loads_differ(struct queue *q, const struct ops *ops, enum dtype t)
+{
+    enum { N = 65536 };
+    static uint16_t h[N];
+    static float got[N], want[N];
+    int differ = 0;
+    for (int i = 0; i < N; i++) {
+        h[i] = (uint16_t)i;
+    }
+    dtype_convert(want, F32, h, t, N);
+    ops->convert(q, (struct operand){ { (char *)got }, F32 }, (struct operand){ { (char *)h }, t },
+                 N);
+    for (int i = 0; i < N; i++) {
+        differ += isnan(want[i]) ? !isnan(got[i]) : memcmp(&want[i], &got[i], sizeof *got) != 0;
+    }
+    return differ;
+}
+
+static int stores_differ(struct queue *q, const struct ops *ops, enum dtype t)
+{
+    enum { EACH = 6, N = EACH * 65536, MOST = 67 };
+    static float x[N];
+    static uint16_t got[N], want[N];
+    for (int i = 0; i < 65536; i++) {
+        uint16_t pair[2] = { (uint16_t)i, (uint16_t)(i + 1) };
+        float at[2], *to = x + EACH * (size_t)i;
+        dtype_convert(at, F32, pair, t, 2);
+        to[0] = at[0];
+        to[1] = nextafterf(at[0], 2 * at[0]);
+        to[2] = at[0] / 2 + at[1] / 2;
+        to[3] = nextafterf(to[2], 0);
+        to[4] = nextafterf(to[2], INFINITY);
+        to[5] = ldexpf(at[0], -20); /* often subnormal */
+    }
+    dtype_convert(want, t, x, F32, N);
+    for (int64_t i = 0, n = 1; i < N; i += n, n = n % MOST + 1) { /* runs of every length */
+        n = min_i64(n, N - i);
+        ops->convert(q, (struct operand){ { (char *)(got + i) }, t },
+                     (struct operand){ { (char *)(x + i) }, F32 }, n);
+    }
+    int differ = 0;
+    for (int i = 0; i < N; i++) {
+        differ += got[i] != want[i];
+    }
+    return differ;
+}
+
+void check_each(const struct ops *ops, const char *isa, enum dtype t)
+{
+    struct queue *q;
+    if (t == F32) {
+        check_exp(ops, isa);
+        return;
+    }
+    ops->queue_create(&q, 1, 0, NULL);
+    int loads = loads_differ(q, ops, t), stores = stores_differ(q, ops, t);
+    checks_report(loads == 0 && stores == 0,
+                  "%s, %s: conversions from and to float32 (%d, %d wrong)", dtype_name(t), isa,
+                  loads, stores);
+    ops->queue_free(q);
+}
+
 static void check_peak(const struct ops *ops, enum dtype t)
 {
     struct queue *q;
@@ -294,4 +361,5 @@ void check_others(void)
     check_peak(&ops_ref, F32);
     check_peak(&ops_ref, F64);
     check_peak(cpu, F32);
+    check_peak(cpu, BF16);
 }

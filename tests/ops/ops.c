@@ -21,26 +21,33 @@ void checks_report(int holds, const char *fmt, ...)
 static const struct {
     const char *isa;
     int threads;
-} variants[] = { { "auto", 1 }, { "auto", 2 }, { "avx512", 1 }, { "avx2", 1 }, { "baseline", 1 } };
-static const enum dtype narrow[] = { BF16, F16 };
+} variants[] = { { "auto", 2 }, { "avx512", 1 }, { "avx2", 1 }, { "baseline", 1 } };
+static const enum dtype types[] = { F32, BF16, F16 }, narrow[] = { BF16, F16 };
+
+static void test_variant(const char *isa, int threads)
+{
+    const struct ops *ops;
+    enum status st = ops_choose(&ops, "cpu", isa, F32, NULL);
+    int tests = COUNT_OF(types) * (op_nrows + CHECKS_EACH);
+    if (st == E_RESOURCE) {
+        tap_skip(tests, "this machine has no %s", isa);
+    }
+    for (int k = 0; st == OK && k < COUNT_OF(types); k++) {
+        trial_rows(&(struct trial_run){ .ops = ops,
+                                        .variant = isa,
+                                        .t = types[k],
+                                        .report = checks_report,
+                                        .threads = threads });
+        check_each(ops, isa, types[k]);
+    }
+}
 
 int main(void)
 {
-    tap_plan(COUNT_OF(variants) * (op_nrows + 1) + COUNT_OF(narrow) * op_nrows + gradient_nrows +
-             CHECKS);
+    tap_plan(COUNT_OF(variants) * COUNT_OF(types) * (op_nrows + CHECKS_EACH) +
+             COUNT_OF(narrow) * op_nrows + gradient_nrows + CHECKS);
     for (int i = 0; i < COUNT_OF(variants); i++) {
-        const struct ops *ops;
-        enum status st = ops_choose(&ops, "cpu", variants[i].isa, F32, NULL);
-        if (st == OK) {
-            trial_rows(&(struct trial_run){ .ops = ops,
-                                            .variant = variants[i].isa,
-                                            .t = F32,
-                                            .report = checks_report,
-                                            .threads = variants[i].threads });
-            check_exp(ops, variants[i].isa);
-        } else if (st == E_RESOURCE) {
-            tap_skip(op_nrows + 1, "this machine has no %s", variants[i].isa);
-        }
+        test_variant(variants[i].isa, variants[i].threads);
     }
     for (int i = 0; i < COUNT_OF(narrow); i++) {
         trial_rows(&(struct trial_run){ .ops = &ops_ref,

@@ -21,6 +21,7 @@ static const struct shape products[] = {
     { .T = 5, .N = 9, .K = 16, .skew = 1, .flag = 3 },
     { .T = 70, .N = 33, .K = 260, .pad = 1 },
     { .T = 300, .N = 80, .K = 40, .flag = 1 },
+    { .T = 33, .N = 262, .K = 530, .flag = 1 }, /* several blocks */
 };
 static const struct shape embeddings[] = { { .T = 1, .N = 4, .K = 3 },
                                            { .T = 17, .N = 5, .K = 31 },
@@ -35,6 +36,7 @@ static const struct shape norms[] = {
     { .T = 3, .heads = 1, .K = 128, .skew = 1, .flag = 2 },
     { .T = 17, .heads = 3, .K = 16, .pad = 7 },
     { .T = 3, .heads = 4, .K = 10, .pad = 1, .flag = 1 },
+    { .T = 33, .heads = 1, .K = 2090, .flag = 3 }, /* several pieces of a row */
 };
 static const struct shape norm_grads[] = {
     { .T = 1, .heads = 1, .K = 2 },
@@ -44,6 +46,7 @@ static const struct shape norm_grads[] = {
     { .T = 3, .heads = 1, .K = 128, .skew = 1, .flag = 2 },
     { .T = 17, .heads = 3, .K = 16, .pad = 7 },
     { .T = 64, .heads = 2, .K = 34, .flag = 1 },
+    { .T = 33, .heads = 1, .K = 2090, .flag = 2 },
 };
 static const struct shape ropes[] = {
     { .T = 1, .heads = 1, .K = 2, .flag = 1 },
@@ -88,6 +91,7 @@ static const struct shape gates[] = {
     { .T = 17, .N = 33, .flag = 1 },
     { .T = 5, .N = 64, .flag = 1 },
     { .T = 3, .N = 40, .skew = 1 },
+    { .T = 33, .N = 1100, .flag = 1 },
 };
 static const struct shape losses[] = {
     /* N rows, K real, heads: first row, B parts */

@@ -180,6 +180,55 @@ bool device_freed(bool bug)
     return cudaGetLastError() == cudaSuccess && (bug || cudaFree(x) == cudaSuccess);
 }
 
+bool host_touches_device(bool bug)
+{
+    buffer<float> x(32);
+
+    cudaMemset(x.device, 0, 32 * sizeof(float));
+    cudaDeviceSynchronize();
+    return (bug ? x.device : x.get().data())[3] == 0;
+}
+
+__global__ void follow(float *out, float *const *address)
+{
+    out[threadIdx.x] = *address[threadIdx.x];
+}
+
+bool wild_address(bool bug)
+{
+    buffer<float> out(32);
+    buffer<float *> address(32);
+    stream q;
+
+    for (float *&a : address.host)
+        a = bug ? nullptr : out.device;
+    address.put();
+    cudaMemset(out.device, 0, 32 * sizeof(float));
+    cudaDeviceSynchronize();
+    LAUNCH(follow, dim3(1), dim3(1), 0, q.s, out.device, address.device);
+    return out.get()[0] == 0;
+}
+
+__global__ void recurse(float *out, int depth)
+{
+    float frame[1024];
+
+    for (int i = 0; i < 1024; i++)
+        frame[i] = (float)depth;
+    if (depth > 0)
+        recurse(out, depth - 1);
+    out[threadIdx.x] = frame[depth % 1024];
+}
+
+bool stack_overflow(bool bug)
+{
+    buffer<float> out(32);
+    stream q;
+
+    LAUNCH(recurse, dim3(1), dim3(1), 0, q.s, out.device, bug ? 1000 : 3);
+    return out.get()[0] == 3;
+}
+
 } // namespace
 
 const std::vector<planted> planted_bounds = {
@@ -192,4 +241,7 @@ const std::vector<planted> planted_bounds = {
     { "last_block_without_atomics", last_block_without_atomics },
     { "device_unwritten", device_unwritten },
     { "device_freed", device_freed },
+    { "host_touches_device", host_touches_device },
+    { "wild_address", wild_address },
+    { "stack_overflow", stack_overflow },
 };

@@ -16,9 +16,9 @@ quiet() {
 }
 for v in $CUEMU_VARIANTS; do
     for order in $orders; do
-        case $order in forward | 2) streams=lazy ;; *) streams=eager ;; esac
-        CUEMU_ORDER=$order CUEMU_STREAMS=$streams
-        export CUEMU_ORDER CUEMU_STREAMS
+        case $order in forward | 2) streams=lazy protect=no ;; *) streams=eager protect=yes ;; esac
+        CUEMU_ORDER=$order CUEMU_STREAMS=$streams CUEMU_PROTECT=$protect
+        export CUEMU_ORDER CUEMU_STREAMS CUEMU_PROTECT
         tap_run "$v, order $order, $streams streams: the emulation holds" \
             quiet $v "$(variant_path $v ./tests/cuemu/own/emulation)"
         case $streams in lazy) CUEMU_STREAMS=eager ;; *) CUEMU_STREAMS=lazy ;; esac

@@ -1,5 +1,5 @@
-/* planted NAME...: runs these cases with their bugs; planted without one: all cases without bugs.
- * Exits 3 when a result is wrong. */
+/* planted NAME...: runs these cases with their bugs, +NAME without; planted alone: all cases
+ * without bugs. Exits 3 when a result is wrong. */
 #include "planted.h"
 #include <cstdio>
 #include <cstring>
@@ -11,11 +11,16 @@ int main(int argc, char **argv)
     for (const auto *group : { &planted_barriers, &planted_copies, &planted_bounds, &planted_warps,
                                &planted_launches, &planted_streams })
         for (const planted &p : *group) {
-            bool named = argc == 1;
-            for (int i = 1; i < argc; i++)
-                named = named || !strcmp(argv[i], p.name);
+            bool named = argc == 1, bug = false;
+            for (int i = 1; i < argc; i++) {
+                bool without = argv[i][0] == '+';
+                if (!strcmp(argv[i] + without, p.name)) {
+                    named = true;
+                    bug = !without;
+                }
+            }
             found += named;
-            if (named && !p.run(argc > 1)) {
+            if (named && !p.run(bug)) {
                 printf("wrong result: %s\n", p.name);
                 wrong++;
             }

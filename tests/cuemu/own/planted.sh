@@ -34,6 +34,11 @@ blocks_without_atomics|data race|tsan|eager
 last_block_without_atomics|data race|tsan|eager
 device_unwritten|wrong result|plain asan tsan|eager
 device_freed|heap-use-after-free|asan|eager
+host_touches_device|host code touches device memory|plain|eager
+wild_address|invalid address.*; kernel follow, block (0,0,0), thread (0,0,0)|plain|eager
+wild_address|null pointer|asan|eager
+wild_address|SEGV|tsan|eager
+stack_overflow|stack overflow of a thread; kernel recurse|plain|eager
 absent_lane|a lane that the block does not have|plain asan tsan|eager
 lane_outside_mask|a lane outside its own mask|plain asan tsan|eager
 exited_lane|a lane that has exited|plain asan tsan|eager
@@ -68,6 +73,8 @@ while IFS='|' read -r name what variants streams; do
 done <"$work/table" >"$work/todo"
 tap_plan $(wc -l <"$work/todo")
 
+CUEMU_PROTECT=yes
+export CUEMU_PROTECT
 while IFS='|' read -r name what v streams; do
     CUEMU_STREAMS=$streams run_variant $v "$(variant_path $v ./tests/cuemu/own/planted)" $name \
         >"$work/out" 2>&1 </dev/null

@@ -1,0 +1,139 @@
+"""The whole program with device = 'cuda' under the emulation: golden cases; 20 steps against the CPU at five layouts; lazy and eager
+streams, NCCL and the host's memory to the same bits; one message where there is no usable device.
+
+PRETRAIN_SOAK=1: every golden case at every layout."""
+import os, sys, time
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../golden'))
+import harness
+from harness import *
+import golden
+
+EMULATED = 'tests/cuemu/pretrain'
+LAYOUTS = [(1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2), (2, 2, 2)]
+# doc/design.md, section 7: loss in fp32; loss and gradient norm of step 1, loss at the end in 16 bits
+LOSS = 2e-6
+FIRST_LOSS, FIRST_NORM, LAST_LOSS = 2e-3, 1e-2, 1e-2
+
+
+def emulated(case, folder, name, layout, dtype='float32', program=EMULATED, env=None, ranks=None, **more):
+    """-> the run's directory"""
+    d = os.path.join(folder, f'{case.name}-{name}-{dtype}-{layout}'.replace(' ', ''))
+    n = int(np.prod(layout))
+    device = {'device': 'cuda' if program == EMULATED else 'cpu', 'threads': 1}
+    path = case.deck(d, *layout, dtype=dtype, run={**device, **more.pop('run', {})}, **more)
+    with open(path) as f: text = f.read()
+    with open(path, 'w') as f: f.write(text.replace("'reference'", "'auto'"))
+    r = run([program, path], n=n, env={'CUEMU_DEVICES': str(n), **(env or {})})
+    if r.returncode: raise RuntimeError(f'{name} {layout} {dtype}: exit {r.returncode}: {last(r)}')
+    return d
+
+
+def numbers(d): return [(m['loss'], m['grad_norm'], m['valid_tokens']) for m in metrics(d)]
+
+
+def near(d, want, dtype):
+    """-> what falls short of section 7, as text"""
+    m = metrics(d)
+    if [a['valid_tokens'] for a in m] != [b['valid_tokens'] for b in want]: return 'counted labels'
+    off = [relative(a['loss'], b['loss']) for a, b in zip(m, want)]
+    norm = relative(m[0]['grad_norm'], want[0]['grad_norm'])
+    if dtype == 'float32': return '' if max(off) <= LOSS else f'loss off by {max(off):.1e}'
+    return '' if off[0] <= FIRST_LOSS and norm <= FIRST_NORM and off[-1] <= LAST_LOSS else f'{off[0]:.1e} {norm:.1e} {off[-1]:.1e}'
+
+
+def golden_run(case, folder, layout, dtype, streams):
+    d = emulated(case, folder, 'golden', layout, dtype, env={'CUEMU_STREAMS': streams})
+    return ', '.join(golden.compare(case, d, 0)) if dtype == 'float32' else near(d, case.expected['float64'], dtype)
+
+
+def twenty(case, folder, layout, dtype):
+    """20 steps: near the CPU's at the same layout; the same bits with eager streams, and at two ranks through the host's memory."""
+    lazy = emulated(case, folder, 'lazy', layout, dtype, steps=20, env={'CUEMU_STREAMS': 'lazy'})
+    eager = emulated(case, folder, 'eager', layout, dtype, steps=20, env={'CUEMU_STREAMS': 'eager', 'CUEMU_ORDER': 'reverse'})
+    cpu = emulated(case, folder, 'cpu', layout, dtype, steps=20, program='pretrain')
+    if len(metrics(lazy)) != 20: return 'not 20 steps'
+    if numbers(lazy) != numbers(eager): return 'lazy and eager streams differ'
+    if np.prod(layout) == 2:
+        shared = emulated(case, folder, 'shared', layout, dtype, steps=20, env={'CUEMU_STREAMS': 'lazy', 'CUEMU_DEVICES': '1'})
+        if numbers(lazy) != numbers(shared): return 'NCCL and the host memory differ'
+    return near(lazy, metrics(cpu), dtype)
+
+
+def resume(case, folder):
+    """10 steps on the device, 10 more on the CPU from its checkpoint; and the other way round."""
+    keep = {'checkpoint': {'interval': 10, 'keep_last': 9}, 'steps': 20}
+    whole = emulated(case, folder, 'whole', (1, 1, 1), **keep)
+    for first, second in ((EMULATED, 'pretrain'), ('pretrain', EMULATED), (EMULATED, EMULATED)):
+        name = f'from {os.path.dirname(first)} to {os.path.dirname(second)}'
+        d = emulated(case, folder, name, (1, 1, 1), program=first, **keep)
+        shutil.rmtree(d + '/step_00000020')
+        d = emulated(case, folder, name, (1, 1, 1), program=second, **{**keep, 'run': {'resume': 'auto'}})
+        if [m['step'] for m in metrics(d)] != list(range(1, 21)): return name + ': steps'
+        if first == second and numbers(d) != numbers(whole): return 'the restart has other bits'
+        why = near(d, metrics(whole), 'float32')
+        if why: return name + ': ' + why
+    return ''
+
+
+def said(r, code, text):
+    why = [] if r.returncode == code else [f'exit {r.returncode}, expected {code}']
+    if text not in r.stderr + r.stdout: why.append(f'no "{text}"')
+    if code and sum(l.startswith('pretrain: ') for l in r.stderr.splitlines()) != 1: why.append('not one message')
+    return '; '.join(why + [r.stderr[-300:]]) if why else ''
+
+
+def messages(tap, case, folder):
+    def deck_of(device, name):
+        return case.deck(os.path.join(folder, name), steps=1, run={'device': device, 'threads': 1})
+    none = {'CUEMU_DRIVER': 'none'}
+    for name, env, text in (('no driver', none, 'no NVIDIA driver on this machine'),
+                            ('an old driver', {'CUEMU_DRIVER': 'old'}, 'too old for this program'),
+                            ('no device', {'CUEMU_DRIVER': 'nodevice', 'CUDA_VISIBLE_DEVICES': '7'}, "no CUDA device is visible (CUDA_VISIBLE_DEVICES is '7')"),
+                            ('an old device', {'CUEMU_CAPABILITY': '75'}, 'compute capability 7.5, at least 8.0 is needed'),
+                            ('a full device', {'CUEMU_MEMORY': '50'}, 'out of memory'),
+                            ('a small device', {'CUEMU_MEMORY': '65'}, 'of the memory of a GPU')):
+        attempt(tap, name + ': one message, exit 6', lambda: said(run([EMULATED, deck_of('cuda', 'm')], n=2, env=env), 6, text))
+    attempt(tap, "'auto' without a driver: the CPU, and why", lambda: said(
+        run([EMULATED, deck_of('auto', 'a')], n=1, env=none), 0, "device = 'auto': no NVIDIA driver"))
+    attempt(tap, "'auto' with a device: it", lambda: said(run([EMULATED, deck_of('auto', 'b')], n=1), 0, 'Emulated device 0, sm_90'))
+    attempt(tap, "two ranks on one device are told", lambda: said(
+        run([EMULATED, deck_of('auto', 'c')], n=2), 0, '2 ranks share it'))
+
+    def apart(device, code, text):
+        deck_path = deck_of(device, 'apart')
+        program = os.path.join(BIN, EMULATED)
+        r = subprocess.run(MPIRUN + ['-n', '1', program, deck_path, ':', '-n', '1', 'env', 'CUEMU_DRIVER=none', program, deck_path],
+                           text=True, capture_output=True, timeout=120)
+        return said(r, code, text)
+    attempt(tap, 'a rank without a device ends all ranks', lambda: apart('cuda', 6, 'no NVIDIA driver'))
+    attempt(tap, "a rank without a device takes 'auto' to the CPU", lambda: apart('auto', 0, '1 of 2 ranks have no GPU'))
+    attempt(tap, '--check needs no driver', lambda: said(run([EMULATED, '--check', deck_of('cuda', 'k')], env=none), 0, 'memory'))
+
+
+def attempt(tap, name, body):
+    start = time.time()
+    try: why = body()
+    except Exception as x: why = f'{type(x).__name__}: {x}'
+    tap.ok(not why, name + (': ' + why.replace('\n', ' | ') if why else ''))
+    print(f'# {time.time() - start:.1f} s')
+
+
+def main():
+    tap, folder = Tap(), work('cuda')
+    cases = {c: Case(c, folder) for c in CASES}
+    for i, (name, case) in enumerate(cases.items()):
+        for k, layout in enumerate(LAYOUTS):
+            if not case.fits(*layout) or (k > 0 and k != 1 + i % 4 and not SOAK): continue
+            for dtype in ('float32', 'bfloat16'):
+                streams = 'lazy' if (i + k) % 2 else 'eager'
+                attempt(tap, f'{name} {dtype} {layout} near the golden run', lambda: golden_run(case, folder, layout, dtype, streams))
+    for layout in LAYOUTS:
+        for dtype in ('float32', 'bfloat16'):
+            attempt(tap, f'20 steps, {dtype} {layout}', lambda: twenty(cases['gqa'], folder, layout, dtype))
+    attempt(tap, '20 steps, float16', lambda: twenty(cases['gqa'], folder, (1, 1, 1), 'float16'))
+    attempt(tap, 'checkpoints go between device and CPU', lambda: resume(cases['tied'], folder))
+    messages(tap, cases['gqa'], folder)
+    tap.done()
+
+
+if __name__ == '__main__': main()
