@@ -91,7 +91,7 @@ def said(r, code, text):
 
 def messages(tap, case, folder):
     def deck_of(device, name):
-        return case.deck(os.path.join(folder, name), steps=1, run={'device': device, 'threads': 1}, optim={'warmup_steps': 0})
+        return case.deck(os.path.join(folder, name), dp=0, steps=1, run={'device': device, 'threads': 1}, optim={'warmup_steps': 0})
     none = {'CUEMU_DRIVER': 'none'}
     for name, env, text in (('no driver', none, 'no NVIDIA driver on this machine'),
                             ('an old driver', {'CUEMU_DRIVER': 'old'}, 'too old for this program'),
