@@ -141,7 +141,7 @@ static void begin(struct staged *s, struct transfer *x)
 
 static int copied(const struct slot *t)
 {
-    return !cuda_pending(cudaEventQuery(t->copied), "a copy of a transfer");
+    return device_over(cudaEventQuery(t->copied), "a copy of a transfer");
 }
 
 static void stage_copy(struct staged *s, struct slot *t, struct transfer *x, int stage)
