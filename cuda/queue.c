@@ -9,16 +9,6 @@ void cuda_check(cudaError_t e, const char *what)
     }
 }
 
-int cuda_pending(cudaError_t e, const char *what)
-{
-    if (e == cudaErrorNotReady) {
-        cudaGetLastError();
-        return 1;
-    }
-    cuda_check(e, what);
-    return 0;
-}
-
 static cudaError_t make_streams(struct queue *q)
 {
     cudaError_t e = cudaStreamCreateWithFlags(&q->stream, cudaStreamNonBlocking);

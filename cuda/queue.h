@@ -38,10 +38,6 @@ struct queue {
  */
 void cuda_check(cudaError_t e, const char *what) LOCAL;
 
-/* What a query of an event or stream says: 1 while work is pending, which the runtime remembers as
- * an error for the next launch's check, so it is cleared; dies as cuda_check does. */
-int cuda_pending(cudaError_t e, const char *what) LOCAL;
-
 #ifdef __cplusplus
 }
 #endif

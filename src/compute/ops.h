@@ -33,8 +33,7 @@ struct ops {
     void (*device)(struct queue *q, struct ops_device *d);
 
     /* ---- queue and memory ---- */
-    /* local_rank: which of its node's ranks this is; a GPU backend takes device local_rank %
-     * devices */
+    /* local_rank: which of its node's ranks; a GPU backend takes device local_rank % devices */
     enum status (*queue_create)(struct queue **q, int threads, int local_rank, struct err *e);
     void (*queue_free)(struct queue *q);
     void (*sync)(struct queue *q); /* host waits for all queued work */
