@@ -11,4 +11,6 @@ enum status ops_choose(const struct ops **ops, const char *backend, const char *
                        struct err *e) LOCAL;
 const struct ops *ops_device(void) LOCAL; /* the build's backend with devices; NULL: none */
 const char *ops_describe(void) LOCAL;     /* of the chosen: "oneDNN 2.6.3 (avx512)" */
+extern const struct ops ops_ref;          /* plain loops: the oracle. Complete */
+extern const struct ops ops_cpu;          /* fast; a NULL slot is taken from ops_ref */
 #endif

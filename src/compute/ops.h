@@ -5,30 +5,21 @@
  * is F64; with BF16 and F16 statistics (rstd, lse, delta), RoPE's table, logits, gradients of
  * weights, masters and moments are F32 (linear: y may be F32 then).
  *
- * Leading dimensions (ld*) are elements between rows. Operands do not overlap unless a slot says
- * "in place". Weight gradients accumulate (+=) into the gradient's type, rows t = 0.. in ascending
- * order or in a fixed order that depends only on shapes and the number of threads. No result
- * depends on a dynamic schedule. Statistics (sums over D, softmax) are accumulated in at least F32;
- * `reference` accumulates every F32 sum in double. */
+ * ld*: elements between rows. Operands do not overlap unless a slot says "in place". Weight
+ * gradients accumulate (+=) into the gradient's type, rows t = 0.. in ascending order or in a fixed
+ * one that depends only on shapes and the number of threads. No result depends on a dynamic
+ * schedule. Sums of statistics are at least F32; `reference` makes every F32 sum in double. */
 #ifndef COMPUTE_OPS_H
 #define COMPUTE_OPS_H
 #include "base/arena.h"
 #include "base/err.h"
 #include "compute/operand.h"
 
-/* A device as its backend describes it. */
-struct ops_device {
-    char text[160];              /* "NVIDIA H200, sm_90, CUDA 13.0" */
-    unsigned char id[16];        /* equal for ranks that share it   */
-    int64_t memory, memory_free; /* bytes; free: now */
-};
-
 struct ops {
     const char *name;            /* "reference", "cpu", "cuda" */
     const struct memory *memory; /* where its operands live; NULL: the process's own memory */
     const struct memory *pinned; /* host memory that a device reaches fast; NULL: no device */
-    /* Of backends with devices, else NULL. probe: is there one for this rank of the node?
-     * E_RESOURCE with the cure; makes nothing. device: the queue's */
+    /* Of backends with devices, else NULL. probe: is there one? E_RESOURCE with the cure */
     enum status (*probe)(int local_rank, struct err *e);
     void (*device)(struct queue *q, struct ops_device *d);
 
@@ -147,16 +138,13 @@ struct ops {
     void (*adamw)(struct queue *q, struct operand w, struct operand m, struct operand v,
                   struct operand g, struct operand copy, dptr clip, const struct adamw_step *s,
                   int64_t n);
-    /* *clip = (max_norm > 0 ? min(1, max_norm / (*norm + 1e-6)) : 1) * unscale; norm (of the
-     * gradient as it is meant), clip F64 scalars; unscale: 1 / loss scale */
+    /* *clip = (max_norm > 0 ? min(1, max_norm / (*norm + 1e-6)) : 1) * unscale; norm (of the true
+     * gradient), clip F64 scalars; unscale: 1 / loss scale */
     void (*clip_factor)(struct queue *q, dptr clip, dptr norm, double max_norm, double unscale);
 
-    /* FLOP/s: the peak of this rank's threads, measured for about `seconds`; of a device, the
-     * nominal dense one */
+    /* FLOP/s of this rank's threads, measured for about `seconds`; of a device: nominal, dense */
     double (*measure_peak)(struct queue *q, enum dtype t, double seconds);
 };
 
-extern const struct ops ops_ref;  /* plain loops: the oracle. Complete */
-extern const struct ops ops_cpu;  /* fast; a NULL slot is taken from ops_ref */
 extern const struct ops ops_cuda; /* cuda/, in builds with CUDA. Complete; no float64 */
 #endif
