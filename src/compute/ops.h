@@ -16,8 +16,7 @@
 #include "base/err.h"
 #include "compute/operand.h"
 
-/* A device as its backend describes it. */
-struct ops_device {
+struct ops_device {              /* as its backend describes it */
     char text[160];              /* "NVIDIA H200, sm_90, CUDA 13.0" */
     unsigned char id[16];        /* equal for ranks that share it   */
     int64_t memory, memory_free; /* bytes; free: now */
