@@ -1,3 +1,4 @@
+#include "cuda/attention_choice.h"
 #include "cuda/host.h"
 #include "cuda/slots.h"
 
@@ -26,10 +27,10 @@ const struct ops ops_cuda = {
     .rmsnorm_grad_input = cuda_rmsnorm_grad_input,
     .rmsnorm_grad_weight = cuda_rmsnorm_grad_weight,
     .rope = cuda_rope,
-    .attention = cuda_attention,
-    .attention_delta = cuda_attention_delta,
-    .attention_grad = cuda_attention_grad,
-    .attention_scratch = cuda_attention_scratch,
+    .attention = choice_attention,
+    .attention_delta = choice_delta,
+    .attention_grad = choice_grad,
+    .attention_scratch = choice_scratch,
     .swiglu = cuda_swiglu,
     .swiglu_grad = cuda_swiglu_grad,
     .softmax_stats = cuda_softmax_stats,
