@@ -132,7 +132,7 @@ static void rate(struct bench *b, const struct shape *x, const char *direction, 
              x->b, x->h, x->hk, x->d, x->s, by);
     if (published > 0) {
         bench_row(b, item, share, judged ? 0.9 : 0, "90 % of cuDNN on an H200",
-                  "%.0f TFLOP/s, %.0f %% of the %.0f published", 1e-12 * flop / seconds,
+                  "%.4g TFLOP/s, %.0f %% of the %.0f published", 1e-12 * flop / seconds,
                   100 * share, published);
     } else {
         bench_row(b, item, 0, 0, NULL, "%.4g TFLOP/s", 1e-12 * flop / seconds);

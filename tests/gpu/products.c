@@ -89,13 +89,13 @@ static void measure(struct bench *b, const struct call *c)
     snprintf(item, sizeof item, "product, %s, %s", c->s.name, kind_name[c->kind]);
     own = bench_time(b, run, c);
     if (lt_best(b, &p, &best, &tried, &e) != OK) {
-        bench_row(b, item, 0, 0, NULL, "%.1f TFLOP/s, %.1f %% of nominal; %s", 1e-12 * flop / own,
+        bench_row(b, item, 0, 0, NULL, "%.4g TFLOP/s, %.1f %% of nominal; %s", 1e-12 * flop / own,
                   100 * flop / own / b->peak, e.text);
         return;
     }
     off = difference(b, c, &p);
     bench_row(b, item, off < 1e-2 ? best / own : 0, 0.9, "90 % of cublasLt's best",
-              "%.1f TFLOP/s, %.1f %% of nominal, %.1f %% of the best of %d; results differ by %.1e",
+              "%.4g TFLOP/s, %.1f %% of nominal, %.1f %% of the best of %d; results differ by %.1e",
               1e-12 * flop / own, 100 * flop / own / b->peak, 100 * best / own, tried, off);
 }
 

@@ -189,9 +189,9 @@ static void row(struct bench *b, const struct scene *s, const char *name, bench_
     snprintf(item, sizeof item, "operation, %s", name);
     if (call == copy) {
         b->copy = rate;
-        bench_row(b, item, 0, 0, NULL, "%.0f GB/s", 1e-9 * rate);
+        bench_row(b, item, 0, 0, NULL, "%.4g GB/s", 1e-9 * rate);
     } else {
-        bench_row(b, item, 0, 0, NULL, "%.0f GB/s, %.0f %% of a copy", 1e-9 * rate,
+        bench_row(b, item, 0, 0, NULL, "%.4g GB/s, %.0f %% of a copy", 1e-9 * rate,
                   100 * rate / b->copy);
     }
 }
