@@ -1,9 +1,10 @@
 #!/bin/sh
 # A folder for tests/gpu/run.sh --packages: MPICH, HDF5, oneDNN, jansson, xxHash and pkg-config of
-# Debian 12, unpacked and stripped of what a build does not need. Needs apt-get and network, not root.
+# Debian 12, unpacked and stripped of what a build does not need, and DIR.tar.gz (below 64 MiB), which
+# run.sh takes as well. Needs apt-get and network, not root.
 #   tests/gpu/packages.sh DIR
 # For machines with glibc 2.36 or newer, a C and a C++ compiler and make.
-[ $# -eq 1 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
+[ $# -eq 1 ] || { sed -n '2,6s/^# //p' "$0" >&2; exit 2; }
 most=65536 # KiB
 mkdir -p "$1" && dir=$(cd "$1" && pwd) || exit 2
 work=$(mktemp -d) || exit 2
@@ -15,7 +16,7 @@ roots='libmpich12 libhdf5-103-1 libdnnl2 libjansson4 libxxhash0 libpkgconf3 libh
 needs() {
     apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks \
         --no-replaces --no-enhances $roots | sed -n 's/^\([a-z0-9][^ ]*\)$/\1/p' | sort -u |
-        grep -v -e '^libc6$' -e '^libgcc-s1$' -e '^libstdc++6$' -e '^gcc-' -e '^lsb-base$' \
+        grep -v -e '^libc6$' -e '^libgcc-s1$' -e '^libgomp1$' -e '^libstdc++6$' -e '^gcc-' -e '^lsb-base$' \
             -e '^debconf$' -e '^cdebconf$' -e '^perl' -e '^tar$' -e '^dpkg$'
 }
 cd "$work" || exit 2
@@ -39,8 +40,8 @@ for program in mpicc.mpich mpiexec.hydra hydra_pmi_proxy hydra_nameserver pkgcon
 done
 [ -e "$work/kept/usr/bin/pkg-config" ] || ln -s pkgconf "$work/kept/usr/bin/pkg-config"
 cp -a "$multi/pkgconfig" "$work/kept/$multi/"
-for name in mpi hdf5_serial hdf5_serial_hl dnnl jansson xxhash; do
-    cp -a "$multi/lib$name.so" "$work/kept/$multi/" 2>/dev/null
+for name in mpich hdf5_serial dnnl jansson xxhash; do
+    cp -a "$multi/lib$name".so* "$work/kept/$multi/" || exit 1
 done
 ls -d "$multi"/hdf5/serial/*.so >/dev/null 2>&1 && mkdir -p "$work/kept/$multi/hdf5" &&
     cp -a "$multi/hdf5/serial" "$work/kept/$multi/hdf5/"
@@ -63,8 +64,10 @@ done
 [ ! -d "$multi/ucx" ] || cp -a "$multi/ucx" "$work/kept/$multi/"
 find "$work/kept" \( -name '*.a' -o -name '*.la' -o -name '*.f90' -o -name '*.mod' \) -delete
 
-rm -rf "$dir/usr"
+rm -rf "${dir:?}/usr"
 cp -a "$work/kept/usr" "$dir/" || exit 1
-size=$(du -sk "$dir" | cut -f1)
-echo "$dir: $(find "$dir" -type f | wc -l) files, $((size / 1024)) MiB"
+tar -C "$dir" -czf "$dir.tar.gz" usr || exit 1
+size=$(du -sk "$dir.tar.gz" | cut -f1)
+echo "$dir: $(find "$dir" -type f | wc -l) files, $(($(du -sk "$dir" | cut -f1) / 1024)) MiB;" \
+    "$dir.tar.gz: $((size / 1024)) MiB"
 [ "$size" -le $most ] || { echo "packages.sh: more than $((most / 1024)) MiB" >&2; exit 1; }

@@ -2,7 +2,7 @@
 # What a machine with NVIDIA GPUs has to show: builds from this tree, then prints one table and
 # "N passed, N failed, N skipped". Needs a CUDA toolkit, a C and a C++ compiler, make, MPI, HDF5,
 # jansson and xxHash, or their Debian packages unpacked in a folder; no network, no root.
-#   tests/gpu/run.sh [--packages DIR] [--build DIR] [--quick]
+#   tests/gpu/run.sh [--packages DIR|FILE.tar.gz] [--build DIR] [--quick]
 # --packages  made by tests/gpu/packages.sh on a machine with network
 # --build     where to build and to write (figures, logs) [build-gpu]
 # --quick     fewer shapes and golden layouts, no compute-sanitizer
@@ -31,6 +31,10 @@ stop() {
     exit 2
 }
 
+if [ -f "$packages" ]; then
+    mkdir -p "$build/packages" && tar -C "$build/packages" -xzf "$packages" || stop "cannot unpack $packages"
+    packages=$build/packages
+fi
 if [ -n "$packages" ]; then
     packages=$(cd "$packages" && pwd) || exit 2
     . "$top/tests/gpu/use_packages.sh"
