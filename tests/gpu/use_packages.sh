@@ -22,8 +22,10 @@ done
 before PKG_CONFIG_PATH "$use_multi/pkgconfig" "$packages/usr/share/pkgconfig"
 PKG_CONFIG_SYSROOT_DIR=$packages
 export PKG_CONFIG_SYSROOT_DIR
-# Debian's mpicc adds -I and -L of /usr, where nothing is, and calls the compiler that this names.
+# Debian's mpicc adds -I and -L of /usr after these, and calls the compiler that MPICH_CC names.
+CPPFLAGS="-I$use_include/$use_triple/mpich $CPPFLAGS"
+LDFLAGS="-L$use_multi $LDFLAGS"
 MPICH_CC=${MPICH_CC:-gcc}
 CC=${CC:-mpicc.mpich}
 MPIRUN=${MPIRUN:-mpiexec.hydra}
-export MPICH_CC CC MPIRUN
+export CPPFLAGS LDFLAGS MPICH_CC CC MPIRUN
