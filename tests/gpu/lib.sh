@@ -23,9 +23,10 @@ at_least() {
     awk -v a="$1" -v b="$2" 'BEGIN { exit !(a + 0 >= b + 0) }'
 }
 
-# The last line that says something, without tabs.
+# What a program said: its first complaint, else its last line; without tabs.
 last_line() {
-    grep -v '^ *$' "$1" | tail -n 1 | tr '\t' ' ' | cut -c 1-160
+    { grep -e '^pretrain[-a-z]*: ' "$1" | head -n 1 | grep . || grep -v '^ *$' "$1" | tail -n 1; } |
+        tr '\t' ' ' | cut -c 1-160
 }
 
 # limited SECONDS LOG COMMAND...

@@ -39,9 +39,9 @@ if [ -n "$packages" ]; then
     packages=$(cd "$packages" && pwd) || exit 2
     . "$top/tests/gpu/use_packages.sh"
 fi
-# The ranks of a test share cores; root may start them (Open MPI asks).
-OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+# Open MPI: root may start ranks, and their threads may use all cores.
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_hwloc_base_binding_policy=none
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_hwloc_base_binding_policy
 
 # Code for the devices of this machine only.
 if [ -z "$CUDA_ARCHS" ] && command -v nvidia-smi >/dev/null; then

@@ -27,8 +27,8 @@ curve() {
     if train "$curve_name" "$curve_ranks" "$deck" "$@" --set "run.device = 'cuda'" \
         --set "train.dtype = '$curve_dtype'"; then
         off=$(apart "$curve_name" cpu)
-        judge "$curve_item" "$(numbers "$curve_name" loss | sed -n '1p;$p' | paste -s -d' ' |
-            sed 's/ / to /'); at most $off from the CPU's in float32, over 20 steps" "1e-2" \
+        judge "$curve_item" "$(numbers "$curve_name" loss | awk 'NR == 1 { a = $1 } { b = $1 }
+            END { printf "%.3f to %.3f", a, b }'); at most $off from the CPU's in float32, over 20 steps" "1e-2" \
             awk -v x="$off" 'BEGIN { exit !(x ~ /^[0-9]/ && x + 0 <= 1e-2) }'
     else
         row "$curve_item" "$(last_line "$work/$curve_name.log")" - failed
@@ -39,7 +39,7 @@ curve() {
 ids() {
     [ -f "$work/ids-$1.h5" ] && return
     "$build/tests/gpu/bench" --ids "$work/ids.raw" 4000000 "$1" &&
-        "$build/pretrain-data" import --dtype uint32 --vocab-size "$1" -o "$work/ids-$1.h5" \
+        "$build/pretrain-data" import --dtype uint32 --vocab-size "$1" --eod $(($1 - 1)) -o "$work/ids-$1.h5" \
             "$work/ids.raw" >"$work/ids.log" 2>&1
     ids_code=$?
     rm -f "$work/ids.raw"
@@ -60,7 +60,7 @@ speed() {
         --set "parallel.dp = $speed_ranks" --set "parallel.tp = 1" --set "parallel.pp = 1" \
         --set "parallel.schedule = '1f1b'" --set "parallel.virtual_stages = 1" \
         --set "data.train = '$work/ids-$speed_vocab.h5'" --set "data.validation = ''" \
-        --set "optim.warmup_steps = 2" --set "optim.lr_schedule = 'constant'" \
+        --set "optim.warmup_steps = 2" --set "optim.lr_schedule = 'cosine'" --set "optim.decay_steps = 0" \
         --set "checkpoint.interval = 0" --set "checkpoint.save_final = .false." \
         --set "eval.interval = 0" "$@" || return 1
     fraction=$(numbers "$speed_name" peak_fraction | median_after 3)
@@ -77,7 +77,7 @@ step() {
         return
     fi
     judge "step, $step_item" "$(awk -v f="$fraction" -v t="$tokens" 'BEGIN {
-        printf "%.1f %% of nominal, %.0f tokens/s%s", 100 * f, t, f >= 0.6 ? "; 60 % too" : "" }')" \
+        printf "%.1f %% of nominal, %.0f tokens/s%s", 100 * f, t, (f >= 0.6 ? "; 60 % too" : "") }')" \
         "50 % of nominal (next: 60 %)" at_least "$fraction" 0.5
     [ "$gpus" -ge 2 ] || return 0
     one=$tokens
