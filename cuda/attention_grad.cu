@@ -64,13 +64,13 @@ static __device__ __forceinline__ void rows_mask(float (&s)[MT][N][4], const str
     }
 }
 
-template <class T, int D>
-static __device__ __forceinline__ void grad_query_load(T *stage, const struct attention_call &c,
-                                                       int64_t key, int64_t column, int keys)
+/* Keys and after them their values, to `to`. */
+template <class T, int D, class F>
+static __device__ __forceinline__ void grad_load(T *to, const struct attention_call &c, int64_t key,
+                                                 int64_t column, int keys)
 {
-    typedef struct grad_query<T, D> F;
-    tile_load<T, D, F::KEYS, F::THREADS>(stage, c.k, c.s.ldkv, key, column, keys);
-    tile_load<T, D, F::KEYS, F::THREADS>(stage + F::KEYS * F::LD, c.v, c.s.ldkv, key, column, keys);
+    tile_load<T, D, F::KEYS, F::THREADS>(to, c.k, c.s.ldkv, key, column, keys);
+    tile_load<T, D, F::KEYS, F::THREADS>(to + F::KEYS * F::LD, c.v, c.s.ldkv, key, column, keys);
 }
 
 template <class T, int D>
@@ -93,7 +93,7 @@ static __global__ void __launch_bounds__(grad_query<T, D>::THREADS)
     tile_load<T, D, F::QUERIES, F::THREADS>(sq, c.q, c.s.ldq, token, head, q1 - q0);
     tile_load<T, D, F::QUERIES, F::THREADS>(sdout, c.dout, c.s.ldo, token, head, q1 - q0);
     if (key < seen.end) {
-        grad_query_load<T, D>(stage, c, keys + key, kv, c.s.Tk - key);
+        grad_load<T, D, F>(stage, c, keys + key, kv, c.s.Tk - key);
     }
     cp_async_commit();
     for (int i = (int)threadIdx.x; i < F::QUERIES; i += F::THREADS) {
@@ -109,8 +109,8 @@ static __global__ void __launch_bounds__(grad_query<T, D>::THREADS)
         cp_async_wait<0>();
         __syncthreads(); /* this stage is here, the other one has been used */
         if (key + F::KEYS < seen.end) {
-            grad_query_load<T, D>(stage + (turn ^ 1) * F::STAGE, c, keys + key + F::KEYS, kv,
-                                  c.s.Tk - key - F::KEYS);
+            grad_load<T, D, F>(stage + (turn ^ 1) * F::STAGE, c, keys + key + F::KEYS, kv,
+                               c.s.Tk - key - F::KEYS);
         }
         cp_async_commit();
         tile_scores<T, D>(s, sq + row * F::LD, sk);
@@ -234,8 +234,7 @@ static __global__ void __launch_bounds__(grad_key<T, D>::THREADS)
     attention_grad_key_kernel(struct attention_call c)
 {
     typedef struct grad_key<T, D> F;
-    const int b = (int)blockIdx.z, tid = (int)threadIdx.x,
-              row = tid / 32 * F::MT * 16; /* the warp's first */
+    const int b = (int)blockIdx.z, tid = (int)threadIdx.x, row = tid / 32 * F::MT * 16;
     SHARED_ARRAY(uint32_t, columns, 2 * F::THREADS);
     SHARED_ARRAY(struct grad_block, block, 1);
     DYN_SHARED(T, shared);
@@ -247,8 +246,7 @@ static __global__ void __launch_bounds__(grad_key<T, D>::THREADS)
     if (tid == 0) {
         block[0] = begin;
     }
-    tile_load<T, D, F::KEYS, F::THREADS>(sk, c.k, c.s.ldkv, begin.token, begin.column, begin.keys);
-    tile_load<T, D, F::KEYS, F::THREADS>(sv, c.v, c.s.ldkv, begin.token, begin.column, begin.keys);
+    grad_load<T, D, F>(sk, c, begin.token, begin.column, begin.keys);
     if (query < begin.seen.end) {
         grad_key_load<T, D>(stage, c, b, h, query);
         columns[tid] = column_get(c, b, h, query + tid % F::QUERIES, tid / F::QUERIES);
@@ -260,7 +258,6 @@ static __global__ void __launch_bounds__(grad_key<T, D>::THREADS)
         float s[F::MT][F::QUERIES / 8][4], dp[F::MT][F::QUERIES / 8][4];
         const T *sq = stage + turn * F::STAGE, *sdout = sq + F::QUERIES * F::LD;
         const uint32_t *now = columns + turn * F::THREADS;
-        uint32_t next = 0;
         cp_async_wait<0>();
         __syncthreads(); /* this stage is here, the other one has been used */
         turn ^= 1;
@@ -270,9 +267,10 @@ static __global__ void __launch_bounds__(grad_key<T, D>::THREADS)
             h++;
         }
         more = h < block[0].head_end;
+        const uint32_t next =
+            more ? column_get(c, b, h, query + tid % F::QUERIES, tid / F::QUERIES) : 0;
         if (more) {
             grad_key_load<T, D>(stage + turn * F::STAGE, c, b, h, query);
-            next = column_get(c, b, h, query + tid % F::QUERIES, tid / F::QUERIES);
         }
         cp_async_commit();
         tile_scores<T, D>(s, sk + row * F::LD, sq);

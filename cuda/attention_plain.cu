@@ -49,6 +49,7 @@ static __device__ void plain_scores(float (&s)[4][2], const struct plain_memory 
         chunk_load(m.rows, ROWS, a, lda, rows, k0, K);
         chunk_load(m.columns, COLUMNS, b, ldb, columns, k0, K);
         __syncthreads();
+#pragma unroll 4
         for (int k = 0; k < CHUNK; k++) {
 #pragma unroll
             for (int i = 0; i < 8; i++) {
@@ -81,6 +82,7 @@ static __device__ void plain_add(float (&sum)[4][WIDE / 16], const struct plain_
             m.part[i] = row < columns && at < K ? attention_float(b[row * ldb + at]) : 0;
         }
         __syncthreads();
+#pragma unroll 4
         for (int n = 0; n < PART; n++) {
             const float *weight = m.weights + plain_row() * LD + c + n,
                         *element = m.part + n * WIDE + plain_column();
@@ -166,7 +168,7 @@ static __device__ void plain_weigh(float (&s)[4][2], struct plain_softmax &r, fl
 }
 
 template <class T, int WIDE>
-static __global__ void __launch_bounds__(THREADS) plain_forward_kernel(struct attention_call c)
+static __global__ void __launch_bounds__(THREADS, 1) plain_forward_kernel(struct attention_call c)
 {
     const int b = (int)blockIdx.z, h = (int)blockIdx.y, K = c.s.K,
               q0 = (int)(gridDim.x - 1 - blockIdx.x) * ROWS, q1 = min(q0 + ROWS, c.s.Tq);
@@ -217,7 +219,8 @@ static __global__ void __launch_bounds__(THREADS) plain_forward_kernel(struct at
 }
 
 template <class T, int WIDE>
-static __global__ void __launch_bounds__(THREADS) plain_grad_query_kernel(struct attention_call c)
+static __global__ void __launch_bounds__(THREADS, 1)
+    plain_grad_query_kernel(struct attention_call c)
 {
     const int b = (int)blockIdx.z, h = (int)blockIdx.y, K = c.s.K,
               q0 = (int)(gridDim.x - 1 - blockIdx.x) * ROWS, q1 = min(q0 + ROWS, c.s.Tq);
@@ -287,7 +290,7 @@ static __device__ void plain_pair_grad(float (&s)[4][2], float (&dp)[4][2],
 }
 
 template <class T, int WIDE>
-static __global__ void __launch_bounds__(THREADS) plain_grad_key_kernel(struct attention_call c)
+static __global__ void __launch_bounds__(THREADS, 1) plain_grad_key_kernel(struct attention_call c)
 {
     const int b = (int)blockIdx.z, g = (int)blockIdx.y, K = c.s.K, k0 = (int)blockIdx.x * ROWS,
               k1 = min(k0 + ROWS, c.s.Tk), heads = c.s.H / c.s.G;

@@ -70,3 +70,13 @@ cudaEvent_t device_event_create(void)
     cuda_check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreate");
     return e;
 }
+
+int device_over(cudaError_t e, const char *what)
+{
+    if (e == cudaErrorNotReady) {
+        cudaGetLastError();
+        return 0;
+    }
+    cuda_check(e, what);
+    return 1;
+}

@@ -31,4 +31,6 @@ int64_t device_comm_before(const int64_t *counts, int n); /* their sum */
 /* bytes may be 0, to may be from */
 void device_copy(dptr to, dptr from, int64_t bytes, cudaStream_t stream);
 cudaEvent_t device_event_create(void);
+/* The answer of a query: 0 not ready, which is also forgotten as the last error; 1 ready */
+int device_over(cudaError_t e, const char *what);
 #endif

@@ -309,13 +309,10 @@ static void flight_give(struct comm *c, struct flight *f)
 /* 1 when the data is there. A peer that is gone shows as an error of the communicator. */
 static int flight_over(const struct flight *f)
 {
-    cudaError_t e = cudaEventQuery(f->end);
+    int over = device_over(cudaEventQuery(f->end), "a transfer");
 
     nccl_check(nccl_state(f->on), "a transfer", f->on);
-    if (e == cudaErrorNotReady)
-        return 0;
-    cuda_check(e, "a transfer");
-    return 1;
+    return over;
 }
 
 static void nccl_wait(struct comm *c, struct queue *q, struct request *r, int host)

@@ -56,8 +56,7 @@ static enum status connect(struct comm *host, struct channel *on, const ncclUniq
     if (rc == ncclInProgress)
         snprintf(why, sizeof why, "no answer for %.0f s", CONNECT_SECONDS);
     else
-        snprintf(why, sizeof why, "%s: %.400s", ncclGetErrorString(rc),
-                 ncclGetLastError(on->nccl));
+        snprintf(why, sizeof why, "%s: %.400s", ncclGetErrorString(rc), ncclGetLastError(on->nccl));
     return err_set(e, E_RESOURCE,
                    "NCCL cannot connect the %d ranks of '%s': its rank %d says: %s. "
                    "NCCL_DEBUG=INFO shows more, NCCL_SOCKET_IFNAME names the network to use; "

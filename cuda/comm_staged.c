@@ -141,12 +141,7 @@ static void begin(struct staged *s, struct transfer *x)
 
 static int copied(const struct slot *t)
 {
-    cudaError_t e = cudaEventQuery(t->copied);
-
-    if (e == cudaErrorNotReady)
-        return 0;
-    cuda_check(e, "a copy of a transfer");
-    return 1;
+    return device_over(cudaEventQuery(t->copied), "a copy of a transfer");
 }
 
 static void stage_copy(struct staged *s, struct slot *t, struct transfer *x, int stage)

@@ -220,19 +220,14 @@ static void staged_wait(struct comm *c, struct queue *q, struct request *r, int 
 static int staged_test(struct comm *c, struct queue *q, struct request *r)
 {
     struct transfer *x = (struct transfer *)(intptr_t)r->state[0];
-    cudaError_t e;
 
-    if (!x) {
-        e = cudaStreamQuery(q->stream);
-    } else {
-        staged_progress();
-        e = x->done ? cudaEventQuery(x->arrived) : cudaErrorNotReady;
-    }
-    if (e == cudaErrorNotReady)
+    if (!x)
+        return device_over(cudaStreamQuery(q->stream), "queued work");
+    staged_progress();
+    if (!x->done || !device_over(cudaEventQuery(x->arrived), "a copy of a transfer"))
         return 0;
-    cuda_check(e, "a copy of a transfer");
-    if (x)
-        transfer_give(c, x);
+    cuda_check(cudaStreamWaitEvent(q->stream, x->arrived, 0), "cudaStreamWaitEvent");
+    transfer_give(c, x);
     return 1;
 }
 
@@ -256,11 +251,42 @@ static const struct comm_ops staged_ops = {
 
 /* ---- create, free ---- */
 
+/* How many of the host's transfers are under way at once depends on time; a step must not ask for
+ * memory, so all that can be are made once here. */
+static void warm_host(struct staged *s)
+{
+    struct request agreeing = { 0 };
+    int64_t zero = 0;
+
+    for (int i = 0; i < SLOTS * s->lanes; i++) {
+        struct slot *t = &s->lane[i / SLOTS].slot[i % SLOTS];
+        *(int32_t *)t->chunk = 0;
+        comm_all_reduce(s->base.host, NULL, (dptr){ t->chunk }, 1, I32, COMM_MAX, &t->over);
+    }
+    comm_all_reduce(s->base.host, NULL, (dptr){ (char *)&zero }, 1, I64, COMM_MAX, &agreeing);
+    for (int i = 0; i < SLOTS * s->lanes; i++)
+        comm_wait(NULL, &s->lane[i / SLOTS].slot[i % SLOTS].over);
+    comm_wait(NULL, &agreeing);
+}
+
+static int64_t take_chunks(struct staged *s, int lanes)
+{
+    for (s->lanes = 0; s->lanes < lanes; s->lanes++)
+        for (int i = 0; i < SLOTS; i++) {
+            struct slot *t = &s->lane[s->lanes].slot[i];
+            t->copied = device_event_create();
+            if (cudaMallocHost((void **)&t->chunk, CHUNK_BYTES) != cudaSuccess)
+                return 1;
+        }
+    return 0;
+}
+
 enum status comm_staged_create(struct comm **c, struct comm *host, int tags, struct err *e)
 {
     int lanes = host->size > 1 ? 1 + 2 * tags : 0;
     struct staged *s = mem_take(sizeof *s + (size_t)lanes * sizeof *s->lane);
     size_t n = (size_t)host->size;
+    int64_t lacks;
 
     device_comm_init(&s->base, host, &staged_ops);
     *c = &s->base.self;
@@ -269,15 +295,14 @@ enum status comm_staged_create(struct comm **c, struct comm *host, int tags, str
     s->counts[0] = mem_take(2 * n * sizeof *s->counts[0]);
     s->counts[1] = s->counts[0] + n;
     cuda_check(cudaStreamCreateWithFlags(&s->copies, cudaStreamNonBlocking), "cudaStreamCreate");
-    for (s->lanes = 0; s->lanes < lanes; s->lanes++)
-        for (int i = 0; i < SLOTS; i++) {
-            struct slot *t = &s->lane[s->lanes].slot[i];
-            t->copied = device_event_create();
-            if (cudaMallocHost((void **)&t->chunk, CHUNK_BYTES) != cudaSuccess)
-                return err_set(e, E_RESOURCE,
-                               "no %d MiB of pinned memory for transfers through the host",
-                               CHUNK_BYTES >> 20);
-        }
+    lacks = take_chunks(s, lanes);
+    comm_max_i64(host, &lacks, 1);
+    if (lacks)
+        return err_set(e, E_RESOURCE,
+                       "no pinned memory for the transfers of '%s' through the host, %d MiB a rank",
+                       host->name, lanes * SLOTS * (CHUNK_BYTES >> 20));
+    if (lanes > 0)
+        warm_host(s);
     return OK;
 }
 

@@ -12,9 +12,10 @@ BEGIN {
         "the program ends in main, agree and die")
     fence("^(cuda|cublas|cublasLt|cudnn|nccl)[A-Z]|^(CUBLAS|CUDNN|NCCL)_", "^cuda/", \
         "CUDA is called in cuda/")
-    fence("^HAVE_CUDA($)", "^src/(compute/ops|parallel/comm)\\.c$", \
-        "the tables are chosen in src/compute/ops.c and src/parallel/comm.c, and nowhere else")
-    fence("^HAVE_(NCCL|CUDNN)($)", "^cuda/", "what a toolkit has concerns cuda/ only")
+    fence("^HAVE_CUDA($)", "^src/(compute/ops|parallel/comm_device)\\.c$", \
+        "the tables are chosen in src/compute/ops.c and src/parallel/comm_device.c, nowhere else")
+    fence("^HAVE_(NCCL|CUDNN)($)", "^cuda/|^src/parallel/comm_device\\.c$", \
+        "what a toolkit has concerns cuda/ only")
     fence("^(__shared__|__constant__|__managed__|asm|__asm__|nvcuda|cooperative_groups)($)", \
         "^src/|^cuda/dialect\\.h$", "kernels speak the dialect of cuda/dialect.h")
     fence("^f?printf$", "^(src|tools)/|^cuda/[a-z0-9_]*\\.[ch]$", "kernels do not print")

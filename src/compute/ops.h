@@ -16,8 +16,7 @@
 #include "base/err.h"
 #include "compute/operand.h"
 
-/* A device as its backend describes it. */
-struct ops_device {
+struct ops_device {              /* as its backend describes it */
     char text[160];              /* "NVIDIA H200, sm_90, CUDA 13.0" */
     unsigned char id[16];        /* equal for ranks that share it   */
     int64_t memory, memory_free; /* bytes; free: now */
@@ -32,8 +31,7 @@ struct ops {
     void (*device)(struct queue *q, struct ops_device *d);
 
     /* ---- queue and memory ---- */
-    /* local_rank: which of its node's ranks this is; a GPU backend takes device local_rank %
-     * devices */
+    /* local_rank: which of its node's ranks; a GPU backend takes device local_rank % devices */
     enum status (*queue_create)(struct queue **q, int threads, int local_rank, struct err *e);
     void (*queue_free)(struct queue *q);
     void (*sync)(struct queue *q); /* host waits for all queued work */

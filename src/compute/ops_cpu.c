@@ -2,6 +2,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 struct isa {
     const struct cpu_kernels *kernels;
@@ -9,6 +12,15 @@ struct isa {
 };
 
 static const struct cpu_kernels *chosen;
+
+#ifdef __x86_64__
+/* clang's __builtin_cpu_supports does not know it. */
+static int has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+}
+#endif
 
 /* Widest first. */
 static int list_isas(struct isa all[3])
@@ -18,8 +30,7 @@ static int list_isas(struct isa all[3])
     __builtin_cpu_init();
     int avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-               __builtin_cpu_supports("f16c");
+    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     all[n++] = (struct isa){ &cpu_kernels_avx512, avx512 && avx2 };
     all[n++] = (struct isa){ &cpu_kernels_avx2, avx2 };
 #else

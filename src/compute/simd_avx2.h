@@ -7,9 +7,10 @@
 
 /* What is between these two is compiled for the instruction set. */
 #ifdef __clang__
-#define SIMD_BEGIN                                                                         \
-    _Pragma("clang attribute push(__attribute__((target(\"avx2,fma,f16c\"))), apply_to = " \
-            "function)")
+/* clang-format off */
+#define SIMD_BEGIN \
+    _Pragma("clang attribute push(__attribute__((target(\"avx2,fma,f16c\"))), apply_to=function)")
+/* clang-format on */
 #define SIMD_END _Pragma("clang attribute pop")
 #else
 #define SIMD_BEGIN _Pragma("GCC push_options") _Pragma("GCC target(\"avx2,fma,f16c\")")

@@ -94,7 +94,8 @@ struct comm_ops {
 /* ---- memory of a GPU: cuda/ ----
  * Each makes a communicator of the ranks of `host` (a communicator for host memory, which stays in
  * use and is not freed with it). tags: point-to-point tags in use are 0..tags-1. */
-/* Through pinned host memory and `host`'s own transfers. Alone in `host`: copies only. */
+/* Through pinned host memory and `host`'s own transfers. Alone in `host`: copies only. The same
+ * status on all ranks. */
 enum status comm_staged_create(struct comm **c, struct comm *host, int tags, struct err *e)
     COLL(host);
 void comm_staged_free(struct comm *c) LOCAL;

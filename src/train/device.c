@@ -83,7 +83,7 @@ enum status device_connect(struct run *r, struct err *e)
     };
 
     if (r->ops->device)
-        return comm_device_open(&r->links, &r->g, &r->s.optim.tied_peer, r->device.id,
+        return comm_device_open(&r->links, &r->s.g, &r->s.optim.tied_peer, r->device.id,
                                 choices[r->c->debug.communication], (int)r->c->train.deterministic,
                                 e);
     if (r->c->debug.communication != COMMUNICATION_NCCL)

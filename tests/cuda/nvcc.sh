@@ -48,7 +48,7 @@ fi
 
 nm -u libpretrain_cuda.a >"$work/undefined" 2>&1
 tap_match "the library calls the runtime" ' cuda[A-Z]' "$work/undefined"
-tap_absent "no C++ runtime" ' \(_Z\|__cxa\|__gxx\|_Unwind\)' "$work/undefined"
+tap_absent "no C++ runtime" ' \(_Z[nd][aw]\|_ZN*K*St\|_ZT\|__cxa\|__gxx\|_Unwind\)' "$work/undefined"
 tap_absent "no call of the driver" ' cu[A-Z]' "$work/undefined"
 LC_ALL=C ldd pretrain >"$work/libraries" 2>&1
 tap_absent "the program does not ask for the driver" 'libcuda\.so' "$work/libraries"

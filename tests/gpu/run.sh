@@ -90,7 +90,8 @@ fi
 say "golden runs, training against the CPU"
 python=${PYTHON:-python3}
 if "$python" -c 'import numpy, h5py' 2>/dev/null; then
-    DEVICE_PROGRAM=pretrain BIN=$build TEST_TMP=$work PYTHONDONTWRITEBYTECODE=1 \
+    PRETRAIN_SOAK=$([ -n "$quick" ] || echo 1) DEVICE_PROGRAM=pretrain BIN=$build \
+        TEST_TMP=$work PYTHONDONTWRITEBYTECODE=1 \
         limited 3600 "$work/golden.log" "$python" "$top/tests/cuemu/train.py"
     tap "golden runs, 20 steps against the CPU, checkpoints" "$work/golden.log" $?
 else

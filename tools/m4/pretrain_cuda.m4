@@ -8,7 +8,8 @@
 AC_DEFUN([PRETRAIN_CUDA_TOOLKIT], [
 AS_CASE([$with_cuda],
     [auto|yes], [pretrain_path=${CUDA_HOME:+$CUDA_HOME/bin$PATH_SEPARATOR}${CUDA_PATH:+$CUDA_PATH/bin$PATH_SEPARATOR}$PATH$PATH_SEPARATOR/usr/local/cuda/bin],
-    [pretrain_path=$with_cuda/bin])
+    [with_cuda=`cd "$with_cuda" 2>/dev/null && pwd || AS_ECHO(["$with_cuda"])`
+    pretrain_path=$with_cuda/bin])
 AC_PATH_PROG([NVCC], [nvcc], [], [$pretrain_path])
 AS_IF([test -z "$NVCC"], [pretrain_cuda_lacks="no nvcc in $pretrain_path"], [
     # nvcc's own word: it may be a link or a wrapper.
