@@ -46,11 +46,11 @@ ids() {
     return $ids_code
 }
 
-# speed NAME RANKS DECK VOCABULARY MICRO_BATCH SEQUENCES OPTION...: a run's figures in $fraction, $tokens, $seconds
+# speed NAME RANKS DECK VOCABULARY MICRO_BATCH SEQUENCES OPTION...: a run's figures in $fraction and $tokens
 speed() {
     speed_name=$1 speed_ranks=$2 speed_deck=$3 speed_vocab=$4 speed_micro=$5 speed_global=$6
     shift 6
-    fraction= tokens= seconds=
+    fraction= tokens=
     ids "$speed_vocab" || { cp "$work/ids.log" "$work/$speed_name.log"; return 1; }
     train "$speed_name" "$speed_ranks" "$top/input/$speed_deck" \
         --set "run.device = 'cuda'" --set "run.resume = 'never'" \
