@@ -86,6 +86,22 @@ def resume(case, folder):
     return ''
 
 
+def offload(case, folder, layout, dtype):
+    """Masters and moments in host memory: near the run without, checkpoints that either goes on from, and less memory on the device."""
+    case.expected['optimizer'].pop('min_lr_ratio', None)
+    keep = {'checkpoint': {'interval': 10, 'keep_last': 9}, 'steps': 20, 'optim': {'lr_schedule': 'constant'}}
+    there = emulated(case, folder, 'there', layout, dtype, **keep)
+    here = emulated(case, folder, 'here', layout, dtype, train={'offload': 'optimizer'}, **keep)
+    why = near(here, metrics(there), dtype)
+    if why: return why
+    shutil.rmtree(here + '/step_00000020')
+    back = emulated(case, folder, 'here', layout, dtype, train={'offload': 'optimizer'}, run={'resume': 'auto'}, **keep)
+    if [m['step'] for m in metrics(back)] != list(range(1, 21)): return 'steps'
+    whole = emulated(case, folder, 'whole', layout, dtype, train={'offload': 'optimizer'}, **keep)
+    if numbers(back) != numbers(whole): return 'the restart has other bits'
+    with open(here + '/log.txt') as f: return '' if 'of it in host memory' in f.read() else 'the plan does not say so'
+
+
 def said(r, code, text):
     why = [] if r.returncode == code else [f'exit {r.returncode}, expected {code}']
     if text not in r.stderr + r.stdout: why.append(f'no "{text}"')
@@ -143,6 +159,8 @@ def main():
         for dtype in ('float32', 'bfloat16'):
             attempt(tap, f'20 steps, {dtype} {layout}', lambda: twenty(small(cases['gqa']), folder, layout, dtype))
     attempt(tap, '20 steps, float16', lambda: twenty(small(cases['gqa']), folder, (1, 1, 1), 'float16'))
+    for dtype in ('float32', 'bfloat16'):
+        attempt(tap, f'offload of the optimiser, {dtype}', lambda: offload(copy.deepcopy(cases['tied']), folder, (2, 1, 1) if dtype == 'float32' else (1, 1, 1), dtype))
     attempt(tap, 'checkpoints go between device and CPU', lambda: resume(small(cases['tied']), folder))
     if not REAL: messages(tap, small(cases['gqa']), folder)
     tap.done()
