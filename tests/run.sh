@@ -55,6 +55,9 @@ if ! setup_finds_nvcc; then
     fi
 fi
 
+# A build of jobs/quickstart.sh may have left that part out.
+! grep -q -e "--without-cuda" build/config.log 2>/dev/null || rm -f build/Makefile
+
 announce build
 setup_build --enable-warnings-as-errors || stop "the build failed"
 cd "$build" || exit 1
