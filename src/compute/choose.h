@@ -9,6 +9,8 @@
  * reference only: E_INPUT). */
 enum status ops_choose(const struct ops **ops, const char *backend, const char *isa, enum dtype t,
                        struct err *e) LOCAL;
+extern const struct ops ops_ref;          /* plain loops: the oracle. Complete */
+extern const struct ops ops_cpu;          /* fast; a NULL slot is taken from ops_ref */
 const struct ops *ops_device(void) LOCAL; /* the build's backend with devices; NULL: none */
 const char *ops_describe(void) LOCAL;     /* of the chosen: "oneDNN 2.6.3 (avx512)" */
 #endif

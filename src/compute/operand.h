@@ -33,6 +33,13 @@ struct attention_shape {
     double scale;      /* 1/sqrt(K)                                             */
 };                     /* q head h is at h*K and reads the k/v head g = h/(H/G) at g*K */
 
+/* A device as its backend describes it. */
+struct ops_device {
+    char text[160];              /* "NVIDIA H200, sm_90, CUDA 13.0" */
+    unsigned char id[16];        /* equal for ranks that share it   */
+    int64_t memory, memory_free; /* bytes; free: now */
+};
+
 /* Host constants of one step; lr etc. are rounded to the master's type inside. */
 struct adamw_step {
     double beta1, beta2, eps, lr;

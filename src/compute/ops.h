@@ -16,17 +16,10 @@
 #include "base/err.h"
 #include "compute/operand.h"
 
-struct ops_device {              /* as its backend describes it */
-    char text[160];              /* "NVIDIA H200, sm_90, CUDA 13.0" */
-    unsigned char id[16];        /* equal for ranks that share it   */
-    int64_t memory, memory_free; /* bytes; free: now */
-};
-
 struct ops {
     const char *name;            /* "reference", "cpu", "cuda" */
     const struct memory *memory; /* where its operands live; NULL: the process's own memory */
-    /* Of backends with devices, else NULL. probe: is there one for this rank of the node?
-     * E_RESOURCE with the cure; makes nothing. device: the queue's */
+    /* With devices, else NULL. probe: E_RESOURCE if this rank of the node has none; only looks */
     enum status (*probe)(int local_rank, struct err *e);
     void (*device)(struct queue *q, struct ops_device *d);
 
@@ -149,12 +142,9 @@ struct ops {
      * gradient as it is meant), clip F64 scalars; unscale: 1 / loss scale */
     void (*clip_factor)(struct queue *q, dptr clip, dptr norm, double max_norm, double unscale);
 
-    /* FLOP/s: the peak of this rank's threads, measured for about `seconds`; of a device, the
-     * nominal dense one */
+    /* FLOP/s: of this rank's threads, measured for about `seconds`; of a device, nominal, dense */
     double (*measure_peak)(struct queue *q, enum dtype t, double seconds);
 };
 
-extern const struct ops ops_ref;  /* plain loops: the oracle. Complete */
-extern const struct ops ops_cpu;  /* fast; a NULL slot is taken from ops_ref */
 extern const struct ops ops_cuda; /* cuda/, in builds with CUDA. Complete; no float64 */
 #endif

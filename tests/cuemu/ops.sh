@@ -12,7 +12,7 @@ plain 1 lazy --small
 plain 2 eager --small
 plain 3 lazy --small
 asan reverse eager --small
-tsan 1 lazy --small'
+tsan 1 lazy --small bfloat16'
 n=0
 for v in $CUEMU_VARIANTS; do n=$((n + $(echo "$plan" | grep -c "^$v "))); done
 tap_plan $n

@@ -7,10 +7,12 @@
 #include <ctime>
 #include <deque>
 #include <memory>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct work {
     std::function<bool()> run; /* false: it waits for another process, ask again */
-    char queued; /* ordered after the call that queued it */
+    char queued;               /* ordered after the call that queued it */
 };
 
 struct CUstream_st {
@@ -208,7 +210,7 @@ double milliseconds()
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t); /* no sanitizer intercepts it */
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
