@@ -106,7 +106,9 @@ static void check_choice(void)
                       choose("reference", "auto", F16, &ops) == OK && ops == &ops_ref,
                   "the reference takes bfloat16 and float16");
     checks_report(choose("auto", "auto", I32, &ops) == E_INPUT, "whole numbers are refused");
-    checks_report(choose("cuda", "auto", F32, &ops) == E_RESOURCE, "an absent backend is refused");
+    checks_report(choose("cuda", "auto", F32, &ops) == (ops_device() ? OK : E_RESOURCE) &&
+                      choose("cuda", "auto", F64, &ops) == (ops_device() ? E_INPUT : E_RESOURCE),
+                  "cuda is refused where the build lacks it, and for float64");
     checks_report(choose("gpu", "auto", F32, &ops) == E_INPUT &&
                       choose("cpu", "avx1024", F32, &ops) == E_INPUT,
                   "unknown names are refused");
