@@ -13,7 +13,7 @@ struct loss_scale {
 struct loss_scale_rule {
     double init, backoff;    /* first value; factor after an overflow, in (0, 1) */
     int64_t growth_interval; /* that many good steps in a row double the scale   */
-    int64_t hysteresis;      /* overflows in a row that lower it, 1: the first   */
+    int64_t hysteresis;      /* from this overflow since it last grew on it falls */
 };
 
 void loss_scale_start(struct loss_scale *s, const struct loss_scale_rule *r) LOCAL;

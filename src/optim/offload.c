@@ -4,13 +4,14 @@ enum { CHUNK = 1 << 20 }; /* elements that go to and fro at a time */
 
 void offload_place(struct optim *o, struct arena *state)
 {
-    int64_t n = o->offloaded ? CHUNK : 0;
+    int there = optim_is_offloaded(o);
+    int64_t n = there ? CHUNK : 0;
 
     for (int i = 0; i < COUNT_OF(o->host_grad); i++)
         o->host_grad[i] = operand_take(state, n, o->type);
     o->host_weight = operand_take(state, n, o->weight_type);
-    o->host_norm = arena_take(state, o->offloaded ? sizeof(double) : 0);
-    o->host_clip = arena_take(state, o->offloaded ? sizeof(double) : 0);
+    o->host_norm = arena_take(state, there ? sizeof(double) : 0);
+    o->host_clip = arena_take(state, there ? sizeof(double) : 0);
 }
 
 /* A chunk of a piece; n 0: past the last. */

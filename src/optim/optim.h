@@ -35,7 +35,6 @@ struct optim {
     struct queue *q;
     const struct ops *state_ops; /* of masters and moments: the same, or the CPU's */
     struct queue *state_q;
-    int offloaded; /* masters and moments live in host memory */
     const struct grid *g;
     const struct params *ps;
     enum dtype type;                 /* masters, moments, gradients: F32 or F64 */
@@ -82,10 +81,15 @@ void optim_init(struct optim *o, const struct ops *ops, const struct ops *state_
                 int zero_stage) LOCAL;
 /* state: for masters and moments; keep itself unless they are offloaded */
 void optim_place(struct optim *o, struct arena *keep, struct arena *state) LOCAL;
+/* Masters and moments live in host memory. */
+static inline int optim_is_offloaded(const struct optim *o)
+{
+    return o->state_ops != o->ops;
+}
 /* Masters are apart from the compute weights. */
 static inline int optim_has_masters(const struct optim *o)
 {
-    return o->offloaded || o->weight_type != o->type;
+    return optim_is_offloaded(o) || o->weight_type != o->type;
 }
 void optim_free(struct optim *o) LOCAL;
 

@@ -127,7 +127,6 @@ void optim_init(struct optim *o, const struct ops *ops, const struct ops *state_
 
     *o = (struct optim){ .ops = ops,
                          .state_ops = state_ops,
-                         .offloaded = state_ops != ops,
                          .g = g,
                          .ps = ps,
                          .type = weight_type == F64 ? F64 : F32,

@@ -86,10 +86,11 @@ static void gather_slices(struct optim *o)
 
 void optim_gather_weights(struct optim *o)
 {
-    if (o->offloaded)
+    if (optim_is_offloaded(o))
         offload_weights(o);
-    for (int i = 0; i < o->npieces && optim_has_masters(o) && !o->offloaded; i++)
-        o->ops->convert(o->q, o->pieces[i].weight, o->pieces[i].master, o->pieces[i].count);
+    else if (optim_has_masters(o))
+        for (int i = 0; i < o->npieces; i++)
+            o->ops->convert(o->q, o->pieces[i].weight, o->pieces[i].master, o->pieces[i].count);
     gather_slices(o);
 }
 
@@ -113,7 +114,7 @@ void optim_update(struct optim *o, const struct optim_step *s, double norm)
     o->t++;
     a.correction1 = 1 - pow(s->beta1, (double)o->t);
     a.correction2 = 1 - pow(s->beta2, (double)o->t);
-    if (o->offloaded)
+    if (optim_is_offloaded(o))
         offload_update(o, s, a, norm);
     else
         update_pieces(o, s, a, norm);

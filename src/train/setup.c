@@ -106,7 +106,7 @@ static void place(struct setup *s)
 
     for (int c = 0; c < s->pipe.chunks; c++)
         last |= s->pipe.stage[c].head;
-    optim_place(&s->optim, &s->keep, s->optim.offloaded ? &s->state : &s->keep);
+    optim_place(&s->optim, &s->keep, optim_is_offloaded(&s->optim) ? &s->state : &s->keep);
     pipeline_place(&s->pipe, &s->step);
     env_place(&s->env, &s->keep, &s->scratch, s->positions, last);
 }
@@ -133,7 +133,7 @@ size_t setup_bytes(const struct setup *s)
 enum status setup_open(struct setup *s, struct queue *q, struct err *e)
 {
     struct arena *const arenas[] = { &s->keep, &s->step, &s->scratch, &s->state };
-    int n = COUNT_OF(arenas) - !s->optim.offloaded;
+    int n = COUNT_OF(arenas) - !optim_is_offloaded(&s->optim);
     enum status st;
 
     setup_measure(s);
@@ -141,7 +141,7 @@ enum status setup_open(struct setup *s, struct queue *q, struct err *e)
         if ((st = arena_open(arenas[i], e)) != OK)
             return st;
     s->env.q = s->optim.q = s->optim.state_q = q;
-    if (s->optim.offloaded) {
+    if (optim_is_offloaded(&s->optim)) {
         if ((st = s->optim.state_ops->queue_create(&s->state_q, s->threads, 0, e)) != OK)
             return st;
         s->optim.state_q = s->state_q;
