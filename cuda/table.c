@@ -32,6 +32,7 @@ const struct ops ops_cuda = {
     .attention_delta = choice_delta,
     .attention_grad = choice_grad,
     .attention_scratch = choice_scratch,
+    .attention_choose = choice_attention_choose,
     .swiglu = cuda_swiglu,
     .swiglu_grad = cuda_swiglu_grad,
     .softmax_stats = cuda_softmax_stats,

@@ -1,14 +1,11 @@
-/* The compute seam: one slot per operation. Every operation is queued and returns nothing; what the
- * host needs to know is fetched once per step with `download`. Row-major. Symbols: doc/shapes.md.
- * T here is the number of token rows that the call covers. An operand carries its element type:
- * F32, F64, BF16 or F16 for activations and weights of one call alike. In float64 runs everything
- * is F64; with BF16 and F16 statistics (rstd, lse, delta), RoPE's table, logits, gradients of
- * weights, masters and moments are F32 (linear: y may be F32 then).
- *
- * ld*: elements between rows. Operands do not overlap unless a slot says "in place". Weight
- * gradients accumulate (+=) into the gradient's type, rows t = 0.. in ascending order or in a fixed
- * one that depends only on shapes and the number of threads. No result depends on a dynamic
- * schedule. Sums of statistics are at least F32; `reference` makes every F32 sum in double. */
+/* The compute seam: one slot per operation. Operations are queued and return nothing; what the host
+ * needs is fetched once per step with `download`. Row-major; symbols: doc/shapes.md; T: token rows
+ * of the call; ld*: elements between rows. An operand carries its type: F32, F64, BF16 or F16 for
+ * activations and weights of one call alike. In float64 runs everything is F64; with BF16 and F16
+ * statistics (rstd, lse, delta), RoPE's table, logits, gradients of weights, masters and moments
+ * are F32 (linear: y may be F32 then). Operands do not overlap unless a slot says "in place".
+ * Weight gradients accumulate (+=), rows in an order that depends only on shapes and the number of
+ * threads. Sums of statistics are at least F32; `reference` makes every F32 sum in double. */
 #ifndef COMPUTE_OPS_H
 #define COMPUTE_OPS_H
 #include "base/arena.h"
@@ -18,8 +15,8 @@
 struct ops {
     const char *name;            /* "reference", "cpu", "cuda" */
     const struct memory *memory; /* where its operands live; NULL: the process's own memory */
-    const struct memory *pinned; /* host memory that a device reaches fast; NULL: no device */
-    /* Of backends with devices, else NULL. probe: is there one? E_RESOURCE with the cure */
+    /* Of backends with devices, else NULL. pinned: host memory. probe: one is there; E_RESOURCE */
+    const struct memory *pinned;
     enum status (*probe)(int local_rank, struct err *e);
     void (*device)(struct queue *q, struct ops_device *d);
 
@@ -103,6 +100,9 @@ struct ops {
                            dptr qstart, dptr kplace, const struct attention_shape *s, int add,
                            dptr scratch);
     size_t (*attention_scratch)(const struct attention_shape *s, enum dtype t, int threads);
+    /* At set-up, before attention_scratch; NULL: no choice. E_INPUT: the word; E_RESOURCE */
+    enum status (*attention_choose)(struct queue *q, struct attention_choice *c,
+                                    const struct attention_shape *s, enum dtype t, struct err *e);
 
     /* ---- SwiGLU (Shazeer 2020): gu [T, 2F] = gate | up; h [T, F] = silu(gate) * up ---- */
     void (*swiglu)(struct queue *q, struct operand h, struct operand gu, int64_t T, int64_t F);

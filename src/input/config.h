@@ -30,6 +30,7 @@ enum config_rope_scaling { ROPE_NONE, ROPE_LINEAR, ROPE_LLAMA3 };
 enum config_lr { LR_CONSTANT, LR_LINEAR, LR_COSINE, LR_WSD, LR_INVERSE_SQRT };
 enum config_on_error { ON_ERROR_STOP, ON_ERROR_CONTINUE };
 enum config_communication { COMMUNICATION_AUTO, COMMUNICATION_NCCL, COMMUNICATION_MPI };
+enum config_attention { ATTENTION_AUTO, ATTENTION_OWN, ATTENTION_CUDNN };
 enum config_backend { BACKEND_AUTO, BACKEND_REFERENCE, BACKEND_CPU };
 enum config_dtype { CONFIG_FLOAT32, CONFIG_FLOAT64, CONFIG_BFLOAT16, CONFIG_FLOAT16 };
 enum config_offload { OFFLOAD_NONE, OFFLOAD_OPTIMIZER };
@@ -73,6 +74,8 @@ enum status config_compare(const struct config *now, const char *stored, char **
 /* On resume with init_from, which is not read then: keys of &model that were not given come from
  * the stored text. */
 enum status config_take_model(struct config *c, const char *stored, struct err *e) LOCAL;
+/* A choice of the stored text; 0 if it does not parse. */
+int config_stored_choice(enum config_key key, const char *stored) LOCAL;
 /* A commented deck that parses; stdout. */
 void config_print_defaults(void) LOCAL;
 /* NULL: all keys; else a group, KEY or GROUP.KEY. E_INPUT with a hint when there is none. */

@@ -200,6 +200,18 @@ enum status config_compare(const struct config *now, const char *stored, char **
     return st;
 }
 
+int config_stored_choice(enum config_key key, const char *stored)
+{
+    struct config *old = mem_take(sizeof *old);
+    int value = 0;
+
+    BUG_IF(config_table.keys[key].type != TABLE_CHOICE);
+    if (parse_stored(old, stored, NULL) == OK)
+        value = *(const int *)((const char *)old + config_table.keys[key].at);
+    mem_give(old);
+    return value;
+}
+
 enum status config_take_model(struct config *c, const char *stored, struct err *e)
 {
     struct config *old = mem_take(sizeof *old);

@@ -104,6 +104,8 @@ static enum status resolve_resumed(struct run *r, struct err *e)
         st = config_check_rules(r->c, e);
     if (st == OK)
         st = resolve_data(r->c, 0, &(struct resolve_notes){ 0 }, e);
+    if (st == OK && r->c->debug.attention == ATTENTION_AUTO)
+        r->attention_before = config_stored_choice(KEY_debug_attention, ck.input_nml);
     checkpoint_close(&ck);
     return st;
 }
@@ -286,6 +288,7 @@ enum status run_begin(struct run *r, struct comm *world, const struct run_reques
     comm_bytes_from(world, c, sizeof *c, 0);
     comm_bytes_from(world, r->resume_from, sizeof r->resume_from, 0);
     comm_bytes_from(world, &r->resumed_elsewhere, sizeof r->resumed_elsewhere, 0);
+    comm_bytes_from(world, &r->attention_before, sizeof r->attention_before, 0);
     st = grid_create(&r->g, world, (int)c->parallel.tp, (int)c->parallel.cp, (int)c->parallel.dp,
                      (int)c->parallel.pp, dims_of(c, (int)c->parallel.tp).kv_copies, e);
     if ((st = agree(world, st, e)) != OK)
@@ -293,12 +296,14 @@ enum status run_begin(struct run *r, struct comm *world, const struct run_reques
     if ((st = choose_backend(r, &threads, e)) != OK)
         return st;
     st = setup_build(&r->s, c, &r->g, r->ops, threads, e);
-    if ((st = agree(world, st, e)) != OK || (st = open_data(r, e)) != OK ||
-        (st = check_memory(r, e)) != OK)
+    if ((st = agree(world, st, e)) != OK || (st = device_choose_attention(r, e)) != OK ||
+        (st = open_data(r, e)) != OK || (st = check_memory(r, e)) != OK)
         return st;
     connect_tied(r);
     st = device_connect(r, e);
     if ((st = agree(world, st, e)) != OK)
+        return st;
+    if (r->ops->device && (st = check_memory(r, e)) != OK) /* what NCCL took is missing now */
         return st;
     place_rows(r);
     r->resident = mem_resident();

@@ -207,6 +207,8 @@ void plan_print_screen(const struct run *r)
     device_describe(r, device, sizeof device);
     if (device[0])
         say("device  %s", device);
+    if (r->attention[0])
+        say("kernels %s", r->attention);
     if (r->links.text[0])
         say("links   %s", r->links.text);
     say_batch(&r->s);

@@ -20,6 +20,8 @@ struct run {
     int device_ranks;                /* of this node that share it    */
     struct comm_device links;        /* between devices               */
     char no_device[256];             /* rank 0: why 'auto' took none  */
+    int attention_before;            /* debug.attention of the checkpoint; 0: chosen anew */
+    char attention[256];             /* rank 0: kernels and why; "" without a choice */
     struct loss_scale scale;         /* float16: what the loss is multiplied by */
     struct loss_scale_rule rule;     /* init 0: nothing is scaled */
     int64_t step;                    /* finished updates          */
@@ -52,6 +54,9 @@ void run_end(struct run *r) COLL(world);
 /* run.device = 'auto' becomes 'cuda' if every rank has a device that can be used, else 'cpu'. */
 void device_resolve(struct run *r) COLL(world);
 enum status device_open(struct run *r, int threads, struct err *e) LOCAL; /* the queue */
+/* debug.attention 'auto' becomes a word; after setup_build, before memory is measured. The same
+ * status everywhere. */
+enum status device_choose_attention(struct run *r, struct err *e) COLL(world);
 /* need: bytes of this rank's arenas. Ranks that share a device share its memory. */
 enum status device_check_memory(struct run *r, int64_t need, struct err *e) COLL(r->g.node);
 /* Communicators whose buffers are the device's; nothing on a CPU. The same status everywhere. */

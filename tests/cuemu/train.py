@@ -57,15 +57,16 @@ def small(case):
     return out
 
 
-def twenty(case, folder, layout, dtype):
+def twenty(case, folder, layout, dtype, attention='auto'):
     """20 steps: near the CPU's at the same layout; the same bits with eager streams, and at two ranks through the host's memory."""
-    lazy = emulated(case, folder, 'lazy', layout, dtype, steps=20, env={'CUEMU_STREAMS': 'lazy'})
-    eager = emulated(case, folder, 'eager', layout, dtype, steps=20, env={'CUEMU_STREAMS': 'eager', 'CUEMU_ORDER': 'reverse'})
+    common = {'steps': 20, 'debug': {'attention': attention}}
+    lazy = emulated(case, folder, 'lazy', layout, dtype, **common, env={'CUEMU_STREAMS': 'lazy'})
+    eager = emulated(case, folder, 'eager', layout, dtype, **common, env={'CUEMU_STREAMS': 'eager', 'CUEMU_ORDER': 'reverse'})
     cpu = emulated(case, folder, 'cpu', layout, dtype, steps=20, program=CPU)
     if len(metrics(lazy)) != 20: return 'not 20 steps'
     if numbers(lazy) != numbers(eager): return 'lazy and eager streams differ'
     if np.prod(layout) == 2:
-        shared = emulated(case, folder, 'shared', layout, dtype, steps=20, env={'CUEMU_STREAMS': 'lazy', **ONE_DEVICE})
+        shared = emulated(case, folder, 'shared', layout, dtype, **common, env={'CUEMU_STREAMS': 'lazy', **ONE_DEVICE})
         if numbers(lazy) != numbers(shared): return 'NCCL and the host memory differ'
     return near(lazy, metrics(cpu), dtype)
 
@@ -102,6 +103,35 @@ def offload(case, folder, layout, dtype):
     with open(here + '/log.txt') as f: return '' if 'of it in host memory' in f.read() else 'the plan does not say so'
 
 
+def log_of(d):
+    with open(d + '/log.txt') as f: return f.read()
+
+
+def attention(case, folder):
+    """Whose kernels: from the table, by hand, by a timing that a resumed run keeps, and none of cuDNN's where it cannot."""
+    keep = {'dtype': 'bfloat16', 'checkpoint': {'interval': 2, 'keep_last': 9}, 'steps': 4, 'optim': {'lr_schedule': 'constant', 'warmup_steps': 0}}
+    case.expected['optimizer'].pop('min_lr_ratio', None)
+
+    def trial(name, text, word, **more):
+        d = emulated(case, folder, name, (2, 1, 1), **{**keep, **more})
+        if text not in log_of(d): return f'{name}: the log has no "{text}"'
+        with open(d + '/input.nml') as f: return '' if f"attention = '{word}'" in f.read() else f'{name}: the resolved input does not say {word}'
+
+    def resumed(name, text, word, **more):
+        shutil.rmtree(os.path.join(folder, f'{case.name}-{name}-bfloat16-(2,1,1)', 'step_00000004'))
+        return trial(name, text, word, run={'resume': 'auto'}, **more)
+    timed = {'train': {'deterministic': False}}
+    why = (trial('table', 'by cuDNN: it has plans', 'cudnn') or trial('hand', 'by our own kernels: as the input says', 'own', debug={'attention': 'own'}) or
+           trial('mask', 'by our own kernels: document masks', 'own', data={'document_mask': True}) or
+           resumed('table', 'by cuDNN: as before', 'cudnn') or resumed('hand', 'by our own kernels: as before', 'own') or
+           trial('timing', ' ms by cuDNN', 'cudnn', **timed) or
+           resumed('timing', 'by cuDNN: as before', 'cudnn', **timed) or
+           resumed('table', 'by our own kernels: cuDNN', 'own', env={'CUEMU_CAPABILITY': '80'}))
+    if why: return why
+    runs = {name: numbers(os.path.join(folder, f'{case.name}-{name}-bfloat16-(2,1,1)')) for name in ('table', 'hand')}
+    return '' if runs['table'] != runs['hand'] else 'both kernels have the same bits: was there a choice?'
+
+
 def said(r, code, text):
     why = [] if r.returncode == code else [f'exit {r.returncode}, expected {code}']
     if text not in r.stderr + r.stdout: why.append(f'no "{text}"')
@@ -134,6 +164,11 @@ def messages(tap, case, folder):
         return said(r, code, text)
     attempt(tap, 'a rank without a device ends all ranks', lambda: apart('cuda', 6, 'no NVIDIA driver'))
     attempt(tap, "a rank without a device takes 'auto' to the CPU", lambda: apart('auto', 0, '1 of 2 ranks have no GPU'))
+    asked = case.deck(os.path.join(folder, 'f'), dp=0, dtype='bfloat16', steps=1, debug={'attention': 'cudnn'}, run={'device': 'cuda'}, optim={'warmup_steps': 0})
+    attempt(tap, 'cuDNN where it has no plans: one message, exit 6', lambda: said(
+        run([EMULATED, asked], n=2, env={'CUEMU_CAPABILITY': '80'}), 6, 'attention by cuDNN is not possible'))
+    attempt(tap, 'cuDNN on the CPU: one message, exit 6', lambda: said(
+        run([EMULATED, '--set', "run.device='cpu'", asked], n=2), 6, "'cudnn' is for GPUs"))
     attempt(tap, '--check needs no driver', lambda: said(run([EMULATED, '--check', deck_of('cuda', 'k')], env=none), 0, 'memory'))
 
 
@@ -157,10 +192,11 @@ def main():
                 attempt(tap, f'{name} {dtype} {layout} near the golden run', lambda: golden_run(case, folder, layout, dtype, streams))
     for layout in LAYOUTS:
         for dtype in ('float32', 'bfloat16'):
-            attempt(tap, f'20 steps, {dtype} {layout}', lambda: twenty(small(cases['gqa']), folder, layout, dtype))
+            attempt(tap, f'20 steps, {dtype} {layout}', lambda: twenty(small(cases['gqa']), folder, layout, dtype, 'own' if layout[1] == 2 else 'auto'))
     attempt(tap, '20 steps, float16', lambda: twenty(small(cases['gqa']), folder, (1, 1, 1), 'float16'))
     for dtype in ('float32', 'bfloat16'):
         attempt(tap, f'offload of the optimiser, {dtype}', lambda: offload(copy.deepcopy(cases['tied']), folder, (2, 1, 1) if dtype == 'float32' else (1, 1, 1), dtype))
+    if not REAL: attempt(tap, 'the choice of attention', lambda: attention(copy.deepcopy(small(cases['gqa'])), folder))
     attempt(tap, 'checkpoints go between device and CPU', lambda: resume(small(cases['tied']), folder))
     if not REAL: messages(tap, small(cases['gqa']), folder)
     tap.done()
