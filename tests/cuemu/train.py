@@ -205,6 +205,13 @@ def messages(tap, case, folder):
         run([EMULATED, asked], n=2, env={'CUEMU_CAPABILITY': '80'}), 6, 'attention by cuDNN is not possible'))
     attempt(tap, 'cuDNN on the CPU: one message, exit 6', lambda: said(
         run([EMULATED, '--set', "run.device='cpu'", asked], n=2), 6, "'cudnn' is for GPUs"))
+    def offloaded(name, pp, **more):
+        return case.deck(os.path.join(folder, name), pp=pp, steps=1, run={'device': 'cuda', 'threads': 1, **more}, optim={'warmup_steps': 0},
+                         train={'offload': 'activations', 'global_batch_size': 1})
+    attempt(tap, 'offload without an effect', lambda: said(run([EMULATED, offloaded('e', 2)], n=2), 2, 'has no effect: a rank keeps the activations of 2 blocks'))
+    for args, n, text in ((['--check'], 0, '1 ranks on a node need'), ([], 1, "this node's 1 ranks need")):
+        attempt(tap, f'offload beyond the memory of a node, {args}', lambda: said(
+            run([EMULATED, *args, offloaded('f', 1, memory_limit=1e-5)], n=n), 6, text))
     attempt(tap, '--check needs no driver', lambda: said(run([EMULATED, '--check', deck_of('cuda', 'k')], env=none), 0, 'memory'))
 
 
