@@ -211,7 +211,7 @@ def messages(tap, case, folder):
     attempt(tap, 'offload without an effect', lambda: said(run([EMULATED, offloaded('e', 2)], n=2), 2, 'has no effect: a rank keeps the activations of 2 blocks'))
     for args, n, text in ((['--check'], 0, '1 ranks on a node need'), ([], 1, "this node's 1 ranks need")):
         attempt(tap, f'offload beyond the memory of a node, {args}', lambda: said(
-            run([EMULATED, *args, offloaded('f', 1, memory_limit=1e-5)], n=n), 6, text))
+            run([EMULATED, *args, offloaded('g', 1, memory_limit=1e-5)], n=n), 6, text))
     attempt(tap, '--check needs no driver', lambda: said(run([EMULATED, '--check', deck_of('cuda', 'k')], env=none), 0, 'memory'))
 
 
