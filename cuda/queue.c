@@ -90,6 +90,7 @@ void cuda_queue_free(struct queue *q)
         cudaStreamSynchronize(q->stream);
     }
     choice_forget(q);
+    cuda_lanes_close(q);
     cuda_products_free(q);
     for (int i = 0; i < QUEUE_STAGES; i++) {
         if (q->read[i]) {

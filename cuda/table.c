@@ -6,6 +6,7 @@ const struct ops ops_cuda = {
     .name = "cuda",
     .memory = &cuda_memory,
     .pinned = &cuda_pinned,
+    .lanes = &cuda_lanes,
     .probe = cuda_probe,
     .device = cuda_device,
     .queue_create = cuda_queue_create,

@@ -8,8 +8,7 @@
  * threads. Sums of statistics are at least F32; `reference` makes every F32 sum in double. */
 #ifndef COMPUTE_OPS_H
 #define COMPUTE_OPS_H
-#include "base/arena.h"
-#include "base/err.h"
+#include "compute/lanes.h"
 #include "compute/operand.h"
 
 struct ops {
@@ -17,6 +16,7 @@ struct ops {
     const struct memory *memory; /* where its operands live; NULL: the process's own memory */
     /* Of backends with devices, else NULL. pinned: host memory. probe: one is there; E_RESOURCE */
     const struct memory *pinned;
+    const struct lanes *lanes; /* copies between the two, beside computing */
     enum status (*probe)(int local_rank, struct err *e);
     void (*device)(struct queue *q, struct ops_device *d);
 

@@ -5,8 +5,36 @@
 
 enum { TAG_F = 0, TAG_B = 1 };
 
+static int most_layers(const struct schedule *s, const int *first_layer, int rank)
+{
+    int most = 0;
+
+    for (int c = 0; c < s->chunks; c++) {
+        int stage = s->stage_of[rank * s->chunks + c];
+        most = (int)max_i64(most, first_layer[stage + 1] - first_layer[stage]);
+    }
+    return most;
+}
+
+int pipeline_kept_blocks(const struct schedule *train, const int *first_layer, int rank)
+{
+    return train->slots[rank] * most_layers(train, first_layer, rank);
+}
+
+/* Windows that have fewer frames than there are blocks to keep; the others would save nothing. */
+static void open_windows(struct pipeline *p, int offload)
+{
+    int acts = offload && p->nslots * p->most_layers > WINDOW_FRAMES;
+    int stash = offload && p->split && p->nstashes * p->most_layers > WINDOW_FRAMES;
+
+    window_init(&p->acts.w, acts ? p->nslots : 0, p->most_layers, 0);
+    p->points = window_points(&p->acts.w);
+    window_init(&p->stash.w, stash ? p->nstashes : 0, p->most_layers, p->points);
+    p->points += window_points(&p->stash.w);
+}
+
 void pipeline_init(struct pipeline *p, struct env *e, struct optim *o, const struct schedule *train,
-                   const struct schedule *eval, const int *first_layer)
+                   const struct schedule *eval, const int *first_layer, int offload)
 {
     int r = e->g->pp_rank, stages = train->pp * train->chunks;
 
@@ -17,6 +45,7 @@ void pipeline_init(struct pipeline *p, struct env *e, struct optim *o, const str
                             .rank = r,
                             .chunks = train->chunks,
                             .mbs = train->mbs,
+                            .most_layers = most_layers(train, first_layer, r),
                             .nslots = train->slots[r],
                             .ngrads = train->grads[r],
                             .nstashes = train->stashes[r] };
@@ -28,29 +57,32 @@ void pipeline_init(struct pipeline *p, struct env *e, struct optim *o, const str
     for (int c = 0; c < p->chunks; c++) {
         int s = train->stage_of[r * p->chunks + c], n = first_layer[s + 1] - first_layer[s];
         p->stage[c] = (struct stage){ first_layer[s], n, s == 0, s == stages - 1 };
-        p->most_layers = n > p->most_layers ? n : p->most_layers;
     }
     p->slots = mem_take(sizeof *p->slots * (size_t)p->nslots);
     p->grads = mem_take(sizeof *p->grads * (size_t)p->ngrads);
     p->stashes = mem_take(sizeof *p->stashes * (size_t)p->nstashes);
     p->mb = mem_take(sizeof *p->mb * (size_t)p->mbs);
-    for (int i = 0; i < p->nslots; i++) {
-        struct stage_acts *a = &p->slots[i].acts;
-        a->x = mem_take(sizeof *a->x * (size_t)(p->most_layers + 1));
-        a->block = mem_take(sizeof *a->block * (size_t)(p->most_layers + 1));
-    }
+    open_windows(p, offload);
+    for (int i = 0; i < p->nslots; i++)
+        p->slots[i].acts = (struct stage_acts){ .block = mem_take(sizeof(struct block_acts) *
+                                                                  (size_t)(p->most_layers + 1)),
+                                                .window = p->acts.w.keys > 0 ? &p->acts : NULL,
+                                                .slot = i };
     for (int i = 0; i < p->nstashes; i++)
-        p->stashes[i].block = mem_take(sizeof *p->stashes[i].block * (size_t)(p->most_layers + 1));
+        p->stashes[i] = (struct stage_stash){ .block = mem_take(sizeof(struct block_stash) *
+                                                                (size_t)(p->most_layers + 1)),
+                                              .window = p->stash.w.keys > 0 ? &p->stash : NULL,
+                                              .slot = i };
 }
 
 void pipeline_free(struct pipeline *p)
 {
-    for (int i = 0; i < p->nslots; i++) {
-        mem_give(p->slots[i].acts.x);
+    for (int i = 0; i < p->nslots; i++)
         mem_give(p->slots[i].acts.block);
-    }
     for (int i = 0; i < p->nstashes; i++)
         mem_give(p->stashes[i].block);
+    window_free(&p->acts.w);
+    window_free(&p->stash.w);
     mem_give(p->stage);
     mem_give(p->slots);
     mem_give(p->grads);
@@ -59,11 +91,12 @@ void pipeline_free(struct pipeline *p)
     *p = (struct pipeline){ 0 };
 }
 
-void pipeline_place(struct pipeline *p, struct arena *step)
+void pipeline_place(struct pipeline *p, struct arena *step, struct arena *host)
 {
     struct env *e = p->env;
     size_t ints = sizeof(int32_t) * (size_t)e->T;
 
+    stage_windows_place(&p->acts, &p->stash, step, host, e);
     for (int i = 0; i < p->nslots; i++)
         stage_acts_place(&p->slots[i].acts, step, e, p->most_layers);
     for (int i = 0; i < p->ngrads; i++)
@@ -101,7 +134,7 @@ static void wait_arrival(struct pipeline *p, struct request *r)
 
 static struct operand output_of(struct pipeline *p, const struct action *a)
 {
-    return p->slots[a->slot].acts.x[p->stage[a->chunk].layers];
+    return stage_output(&p->stage[a->chunk], &p->slots[a->slot].acts);
 }
 
 static int64_t border(const struct pipeline *p)
@@ -120,7 +153,8 @@ static void do_forward(struct pipeline *p, const struct action *a)
         comm_wait(p->env->q, &p->grads[a->grad].out);
         g = p->grads[a->grad].g;
     }
-    stage_forward(p->env, &p->stage[a->chunk], &s->acts, g, p->loss, p->scale, &p->mb[a->mb]);
+    stage_forward(p->env, &p->stage[a->chunk], &s->acts, p->training, g, p->loss, p->scale,
+                  &p->mb[a->mb]);
 }
 
 static void backward(struct pipeline *p, const struct action *a, int weights)
@@ -157,8 +191,8 @@ static void do_receive_forward(struct pipeline *p, const struct action *a)
 {
     struct pipeline_slot *s = &p->slots[a->slot];
     comm_wait(p->env->q, &s->out);
-    comm_recv(p->env->g->pp_comm, p->env->q, s->acts.x[0].p, border(p), s->acts.x[0].t, a->peer,
-              TAG_F, &s->in);
+    comm_recv(p->env->g->pp_comm, p->env->q, s->acts.in.p, border(p), s->acts.in.t, a->peer, TAG_F,
+              &s->in);
 }
 
 static void do_send_backward(struct pipeline *p, const struct action *a)
@@ -179,7 +213,7 @@ static void do_move_forward(struct pipeline *p, const struct action *a)
     struct pipeline_slot *to = &p->slots[a->to_slot];
     struct operand x = output_of(p, a);
     comm_wait(p->env->q, &to->out);
-    p->env->ops->copy(p->env->q, to->acts.x[0].p, x.p, (size_t)border(p) * dtype_size(x.t));
+    p->env->ops->copy(p->env->q, to->acts.in.p, x.p, (size_t)border(p) * dtype_size(x.t));
 }
 
 static void do_move_backward(struct pipeline *p, const struct action *a)
@@ -230,6 +264,8 @@ static void run_list(struct pipeline *p, const struct schedule *s)
         comm_wait(p->env->q, &p->grads[i].in);
         comm_wait(p->env->q, &p->grads[i].out);
     }
+    window_settle(p->env, &p->acts.w);
+    window_settle(p->env, &p->stash.w);
 }
 
 void pipeline_train(struct pipeline *p, double scale)

@@ -7,7 +7,7 @@
 
 struct pipeline_slot { /* activations of one (chunk, micro-batch) */
     struct stage_acts acts;
-    struct request in, out; /* receive into x[0]; send of the chunk's output */
+    struct request in, out; /* receive into acts.in; send of the chunk's output */
 };
 struct pipeline_grad { /* gradient at a chunk's border, in place from output to input */
     struct operand g;  /* [Ts, D] */
@@ -28,6 +28,9 @@ struct pipeline {
     int ngrads;
     struct stage_stash *stashes;
     int nstashes;
+    struct acts_window acts; /* of offloaded slots */
+    struct stash_window stash;
+    int points; /* in ops->lanes, of both */
     struct micro_batch *mb;
     int mbs;       /* [mbs] device arrays of one step */
     dptr loss;     /* F64: sum over counted labels of this rank's micro-batches (last stage) */
@@ -38,10 +41,13 @@ struct pipeline {
     int training;
 };
 
-/* first_layer: the split over stages. Lists only (also for plans). eval NULL: no evaluation. */
+/* Blocks of which a rank keeps activations at a time. first_layer: the split over stages. */
+int pipeline_kept_blocks(const struct schedule *train, const int *first_layer, int rank) LOCAL;
+/* Lists only (also for plans). eval NULL: no evaluation. offload: what a window on the device need
+ * not hold of activations and stashes lives in host memory. */
 void pipeline_init(struct pipeline *p, struct env *e, struct optim *o, const struct schedule *train,
-                   const struct schedule *eval, const int *first_layer) LOCAL;
-void pipeline_place(struct pipeline *p, struct arena *step) LOCAL;
+                   const struct schedule *eval, const int *first_layer, int offload) LOCAL;
+void pipeline_place(struct pipeline *p, struct arena *step, struct arena *host) LOCAL;
 void pipeline_free(struct pipeline *p) LOCAL;
 /* Host rows of micro-batch m -> device. */
 void pipeline_upload(struct pipeline *p, int m, const int32_t *ids, const int32_t *labels,

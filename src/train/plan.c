@@ -29,7 +29,7 @@ static struct plan_memory memory_of(const struct setup *s)
         m.weights += alias ? 0 : mib(n * (double)dtype_size(s->optim.weight_type));
     }
     m.optimiser = mib((double)(s->keep.peak + s->state.peak)) - m.weights - m.gradients;
-    m.activations = mib((double)s->step.peak);
+    m.activations = mib((double)(s->step.peak + s->saved.peak));
     m.scratch = mib((double)s->scratch.peak);
     m.host = mib((double)setup_host_bytes(s));
     m.total = mib((double)setup_bytes(s)) + m.host;
@@ -257,10 +257,18 @@ static enum status judge_memory(const struct plan *p, const struct plan_request 
                                 const struct plan_memory *m, struct err *e)
 {
     int here = q->ranks_per_node ? (int)min_i64(q->ranks_per_node, p->g.ranks) : p->g.ranks;
-    double need = here * m->total / 1024, limit = p->c->run.memory_limit;
+    double mine = p->ops->memory ? m->host : m->total; /* a device's own is not the node's */
+    double need = here * mine / 1024, limit = p->c->run.memory_limit;
 
     if (limit <= 0 || need <= limit)
         return OK;
+    if (p->ops->memory)
+        return err_set(
+            e, E_RESOURCE,
+            "%d ranks on a node need %.2f GiB of its memory for what is offloaded (%.1f "
+            "MiB each), run.memory_limit is %.4g GiB: use more nodes, a larger tp or pp, "
+            "or offload = 'none'",
+            here, need, m->host, limit);
     return err_set(
         e, E_RESOURCE,
         "%d ranks on a node need %.2f GiB (%.1f MiB each: weights %.1f, gradients %.1f, optimiser "
@@ -284,7 +292,7 @@ static void say_screen(const struct plan *p, const struct setup *s, const struct
 static void say_row(const struct setup *s, int rank, const struct plan_memory *m)
 {
     struct text layers = { .n = 0 };
-    char params[32];
+    char params[32], host[32] = "";
     int64_t n = 0;
 
     for (int c = 0; c < s->pipe.chunks; c++) {
@@ -298,9 +306,12 @@ static void say_row(const struct setup *s, int rank, const struct plan_memory *m
     }
     for (int b = 0; b < s->params.nbuckets; b++)
         n += s->params.b[b].count;
-    say("%5d  %-24s %14s %9.1f %9.1f %9.1f %11.1f %8.1f %9.1f  %d+%d+%d", rank, layers.s,
+    if (s->ops->memory)
+        snprintf(host, sizeof host, " %9.1f", m->host);
+    say("%5d  %-24s %14s %9.1f %9.1f %9.1f %11.1f %8.1f %9.1f%s  %d+%d+%d", rank, layers.s,
         log_thousands(params, n), m->weights, m->gradients, m->optimiser, m->activations,
-        m->scratch, m->total, s->pipe.nslots, s->pipe.ngrads, s->pipe.split ? s->pipe.nstashes : 0);
+        m->scratch, m->total, host, s->pipe.nslots, s->pipe.ngrads,
+        s->pipe.split ? s->pipe.nstashes : 0);
 }
 
 /* Bytes that one rank sends in a step, by group. */
@@ -349,8 +360,9 @@ static enum status say_table(struct plan *p, const struct setup *s0, const struc
 
     say("one rank of each stage, memory in MiB; slots: micro-batches that it holds at a time, as "
         "activations + gradients + stashes");
-    say("%5s  %-24s %14s %9s %9s %9s %11s %8s %9s  slots", "stage", "layers", "parameters",
-        "weights", "gradients", "optimiser", "activations", "scratch", "total");
+    say("%5s  %-24s %14s %9s %9s %9s %11s %8s %9s%s  slots", "stage", "layers", "parameters",
+        "weights", "gradients", "optimiser", "activations", "scratch", "total",
+        p->ops->memory ? "   on host" : "");
     for (int i = 0; i < p->g.pp && st == OK; i++) {
         struct setup s;
         if ((st = setup_of_stage(&s, p->c, &p->g, p->ops, p->threads, i, e)) == OK) {

@@ -23,7 +23,8 @@ struct setup {
     struct optim optim;
     struct pipeline pipe;
     struct arena keep, step, scratch;
-    struct arena state;    /* masters and moments, if they are offloaded to the host */
+    /* offloaded to the host; empty if they are not: masters and moments; activations */
+    struct arena state, saved;
     struct queue *state_q; /* of the CPU backend then; else NULL */
 };
 
@@ -37,7 +38,7 @@ enum status setup_choose_ops(const struct config *c, const struct ops **ops, str
 enum status setup_build(struct setup *s, const struct config *c, const struct grid *g,
                         const struct ops *ops, int threads, struct err *e) LOCAL;
 void setup_measure(struct setup *s) LOCAL; /* arenas' peaks */
-/* After setup_measure: all arenas but `state`; and that one. */
+/* After setup_measure: the arenas where operations run; those of offloading, in host memory. */
 size_t setup_bytes(const struct setup *s) LOCAL;
 size_t setup_host_bytes(const struct setup *s) LOCAL;
 enum status setup_open(struct setup *s, struct queue *q,

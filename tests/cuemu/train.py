@@ -3,7 +3,7 @@ streams, NCCL and the host's memory to the same bits; one message where there is
 
 With DEVICE_PROGRAM=pretrain the same on real GPUs, where two runs have the same bits; without what only an emulation can show.
 PRETRAIN_SOAK=1: every golden case at every layout."""
-import copy, os, sys, time
+import copy, os, re, sys, time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../golden'))
 import harness
 from harness import *
@@ -19,7 +19,7 @@ LOSS = 2e-6
 FIRST_LOSS, FIRST_NORM, LAST_LOSS = 2e-3, 1e-2, 1e-2
 
 
-def emulated(case, folder, name, layout, dtype='float32', program=DEVICE, env=None, ranks=None, **more):
+def emulated(case, folder, name, layout, dtype='float32', program=DEVICE, env=None, **more):
     """-> the run's directory"""
     d = os.path.join(folder, f'{case.name}-{name}-{dtype}-{layout}'.replace(' ', ''))
     n = int(np.prod(layout))
@@ -132,6 +132,42 @@ def attention(case, folder):
     return '' if runs['table'] != runs['hand'] else 'both kernels have the same bits: was there a choice?'
 
 
+def offload_activations(case, folder, layout, dtype, modes, **parallel):
+    """Activations in host memory, with evaluations between steps: the same bits whatever the order of streams."""
+    def one(offload, streams):
+        d = emulated(case, folder, f'{offload}-{streams}-{parallel.get("schedule")}', layout, dtype, steps=2, env={'CUEMU_STREAMS': streams},
+                     train={'offload': offload}, data={'validation': case.tokens}, optim={'warmup_steps': 1}, eval={'interval': 1, 'batches': 1}, **parallel)
+        return numbers(d), [m['validation_loss'] for m in metrics(d)]
+    there = one('none', 'eager')
+    other = [streams for streams in modes if one('activations', streams) != there]
+    return f'other bits with {other[0]} streams' if other else ''
+
+
+def offload_memory(case, folder, **parallel):
+    """By the plan of a larger model: all stages are smaller on the device, and what is there and on the host makes up for it; a run needs as much."""
+    L = 12
+    def of(offload):
+        pp = parallel.get('pp', 1)
+        path = deck(f'{folder}/memory-{offload}-{parallel.get("schedule")}.nml', run={'directory': folder + '/memory', 'device': 'cuda', 'threads': 1},
+                    train={'train_steps': 1, 'sequence_length': 32, 'micro_batch_size': 16, 'global_batch_size': 16 * 4 * pp, 'offload': offload},
+                    parallel=parallel, model={'hidden_size': 256, 'intermediate_size': 512, 'num_hidden_layers': L, 'num_attention_heads': 4},
+                    data={'train': case.tokens}, optim={'learning_rate': 1e-3, 'warmup_steps': 0}, checkpoint={'save_final': False})
+        r = run([EMULATED, '--plan', path, '--ranks', pp])
+        rows = [l.split() for l in r.stdout.splitlines() if re.search(r'\d\+\d\+\d$', l)]
+        if len(rows) != pp: raise RuntimeError(last(r))
+        need = re.search(r'need ([\d.]+) GiB of the memory of a GPU', run([EMULATED, path], n=1, env={'CUEMU_MEMORY': '66'}).stderr) if pp == 1 else None
+        return [(float(r[-3]), float(r[-2])) for r in rows], need and need[1]
+    (there, need_there), (here, need_here) = of('none'), of('activations')
+    for (whole, no), (total, host) in zip(there, here):
+        if no or not host: return f'on the host: {no}, {host}'
+        if not total - host < 0.85 * whole: return f'{total} MiB of which {host} on the host, {whole} without'
+    if not need_here: return ''
+    frames = 3 * (here[0][1] + 0.5) / L     # 0.5 MiB: the first block's input stays
+    if abs(here[0][0] - there[0][0] - frames) > 0.2: return f'{here[0][0]} and {there[0][0]} MiB do not differ by {frames}'
+    told = [f'{(total - host) / 1024:.2f}' for total, host in (there[0], here[0])]
+    return '' if told == [need_there, need_here] else f'a run needs {need_there}, {need_here} GiB, the plan has {told}'
+
+
 def said(r, code, text):
     why = [] if r.returncode == code else [f'exit {r.returncode}, expected {code}']
     if text not in r.stderr + r.stdout: why.append(f'no "{text}"')
@@ -169,6 +205,13 @@ def messages(tap, case, folder):
         run([EMULATED, asked], n=2, env={'CUEMU_CAPABILITY': '80'}), 6, 'attention by cuDNN is not possible'))
     attempt(tap, 'cuDNN on the CPU: one message, exit 6', lambda: said(
         run([EMULATED, '--set', "run.device='cpu'", asked], n=2), 6, "'cudnn' is for GPUs"))
+    def offloaded(name, pp, **more):
+        return case.deck(os.path.join(folder, name), pp=pp, steps=1, run={'device': 'cuda', 'threads': 1, **more}, optim={'warmup_steps': 0},
+                         train={'offload': 'activations', 'global_batch_size': 1})
+    attempt(tap, 'offload without an effect', lambda: said(run([EMULATED, offloaded('e', 2)], n=2), 2, 'has no effect: a rank keeps the activations of 2 blocks'))
+    for args, n, text in ((['--check'], 0, '1 ranks on a node need'), ([], 1, "this node's 1 ranks need")):
+        attempt(tap, f'offload beyond the memory of a node, {args}', lambda: said(
+            run([EMULATED, *args, offloaded('g', 1, memory_limit=1e-5)], n=n), 6, text))
     attempt(tap, '--check needs no driver', lambda: said(run([EMULATED, '--check', deck_of('cuda', 'k')], env=none), 0, 'memory'))
 
 
@@ -197,6 +240,14 @@ def main():
     for dtype in ('float32', 'bfloat16'):
         attempt(tap, f'offload of the optimiser, {dtype}', lambda: offload(copy.deepcopy(cases['tied']), folder, (2, 1, 1) if dtype == 'float32' else (1, 1, 1), dtype))
     if not REAL: attempt(tap, 'the choice of attention', lambda: attention(copy.deepcopy(small(cases['gqa'])), folder))
+    schedules = [{'schedule': '1f1b'}, {'schedule': 'zb-h1'}, {'schedule': 'interleaved', 'virtual_stages': 2}]
+    for name, dtype, modes in (('five', 'float32', ('lazy', 'ahead')), ('qwen3', 'bfloat16', ('lazy', 'eager'))):
+        for layout, parallel in [((1, 1, 1), {}), *(((1, 1, 2), s) for s in schedules), *([((2, 2, 2), {'schedule': 'gpipe'})] if SOAK else [])]:
+            attempt(tap, f'offload of activations, {name} {dtype} {layout} {parallel.get("schedule", "")}',
+                    lambda: offload_activations(small(cases[name]), folder, layout, dtype, ('lazy', 'eager', 'ahead') if SOAK else modes, **parallel))
+    if not REAL:
+        for parallel in [{}, *({'pp': 2, **s} for s in schedules)]:
+            attempt(tap, f'offload of activations, memory {parallel.get("schedule", "")}', lambda: offload_memory(cases['five'], folder, **parallel))
     attempt(tap, 'checkpoints go between device and CPU', lambda: resume(small(cases['tied']), folder))
     if not REAL: messages(tap, small(cases['gqa']), folder)
     tap.done()
