@@ -1,0 +1,173 @@
+#include "text/model.h"
+
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "text/split.h"
+
+void model_free(struct model *m)
+{
+    strings_free(&m->names);
+    strings_free(&m->raw);
+    mem_give(m->text);
+    mem_give(m->point_id);
+    mem_give(m->merge);
+    mem_give(m->joins);
+}
+
+enum status model_add_name(struct model *m, const char *s, size_t n, uint32_t id, const char *where,
+                           struct err *e)
+{
+    struct strings_slot *t;
+
+    if (n == 0)
+        return err_set(e, E_FILE, "%s: an empty token is not supported", where);
+    if (id >= MODEL_IDS_MAX)
+        return err_set(e, E_FILE, "%s: id %lld of `%.60s` is not supported: at most %d", where,
+                       (long long)id, s, MODEL_IDS_MAX - 1);
+    if (id >= m->size) {
+        uint32_t room = id + 1 > 2 * m->size ? id + 1 : 2 * m->size;
+
+        m->text = mem_grow(m->text, m->size * sizeof *m->text, room * sizeof *m->text);
+        for (uint32_t i = m->size; i < room; i++)
+            m->text[i].n = UINT32_MAX;
+        m->size = room;
+    }
+    if (m->text[id].n != UINT32_MAX)
+        return err_set(e, E_FILE, "%s: two tokens have the id %u; one is `%.60s`", where, id, s);
+    t = strings_add(&m->names, s, n, id);
+    if (t->value != id)
+        return err_set(e, E_FILE, "%s: `%.60s` has two ids, %u and %u", where, s, t->value, id);
+    m->text[id] = (struct model_text){ t->at, (uint32_t)n };
+    return OK;
+}
+
+void model_merges_begin(struct model *m, size_t n)
+{
+    size_t room = 64;
+
+    while (room < 2 * n)
+        room *= 2;
+    m->merge_mask = (uint32_t)(room - 1);
+    m->merge = mem_take(room * sizeof *m->merge);
+    for (size_t i = 0; i < room; i++)
+        m->merge[i].id = MERGE_NONE;
+}
+
+void model_merge_add(struct model *m, uint32_t left, uint32_t right, uint32_t rank, uint32_t id)
+{
+    uint32_t i = model_pair_hash(left, right) & m->merge_mask;
+
+    while (m->merge[i].id != MERGE_NONE && (m->merge[i].left != left || m->merge[i].right != right))
+        i = (i + 1) & m->merge_mask;
+    m->nmerges += m->merge[i].id == MERGE_NONE;
+    m->merge[i] = (struct merge){ left, right, rank, id };
+}
+
+/* ---- tables made of the vocabulary ---- */
+
+/* Bytes that a name of the byte-level alphabet stands for; -1: it has other characters. */
+static int raw_of(const char *s, size_t n, struct buffer *to)
+{
+    to->n = 0;
+    for (size_t at = 0; at < n;) {
+        uint32_t c;
+        int byte;
+        char one;
+
+        at += (size_t)unicode_at(s + at, &c);
+        if ((byte = split_character_byte(c)) < 0)
+            return -1;
+        one = (char)byte;
+        buffer_add(to, &one, 1);
+    }
+    return 0;
+}
+
+static void index_bytes(struct model *m)
+{
+    struct buffer b = { 0 };
+
+    for (uint32_t id = 0; id < m->size; id++) {
+        const struct model_text *t = &m->text[id];
+
+        if (t->n == UINT32_MAX || raw_of(m->names.pool.at + t->at, t->n, &b))
+            continue;
+        strings_add(&m->raw, b.at, b.n, id);
+        if (b.n == 1)
+            m->byte_id[(unsigned char)b.at[0]] = (int32_t)id;
+    }
+    buffer_free(&b);
+}
+
+static void index_points(struct model *m)
+{
+    char name[8];
+
+    m->point_id = mem_take(UNICODE_POINTS * sizeof *m->point_id);
+    memset(m->point_id, -1, UNICODE_POINTS * sizeof *m->point_id);
+    for (uint32_t id = 0; id < m->size; id++) {
+        const struct model_text *t = &m->text[id];
+        uint32_t c;
+
+        if (t->n != UINT32_MAX && t->n == (uint32_t)unicode_at(m->names.pool.at + t->at, &c))
+            m->point_id[c] = (int32_t)id;
+    }
+    for (int i = 0; i < 256; i++) {
+        snprintf(name, sizeof name, "<0x%02X>", (unsigned)i);
+        m->byte_id[i] = (int32_t)strings_find(&m->names, name, 6);
+    }
+}
+
+static void join(struct model *m, const char *s, size_t n)
+{
+    uint32_t before = 0, c;
+
+    for (size_t at = 0; at < n; before = c) {
+        size_t k = m->bytes ? (c = (unsigned char)s[at], 1) : (size_t)unicode_at(s + at, &c);
+        uint32_t h = model_join_hash(before, c);
+
+        if (at)
+            m->joins[h >> 6] |= (uint64_t)1 << (h & 63);
+        at += k;
+    }
+}
+
+void model_joins(struct model *m)
+{
+    m->joins = mem_take(((size_t)1 << MODEL_JOIN_BITS) / 8);
+    for (size_t i = 0; i <= m->merge_mask; i++) {
+        const struct model_text *t;
+        struct buffer b = { 0 };
+
+        if (m->merge[i].id == MERGE_NONE)
+            continue;
+        t = &m->text[m->merge[i].id];
+        if (!m->bytes)
+            join(m, m->names.pool.at + t->at, t->n);
+        else if (raw_of(m->names.pool.at + t->at, t->n, &b) == 0)
+            join(m, b.at, b.n);
+        buffer_free(&b);
+    }
+}
+
+void model_index(struct model *m, int bytes)
+{
+    int all = 1;
+
+    while (m->size && m->text[m->size - 1].n == UINT32_MAX)
+        m->size--;
+    memset(m->byte_id, -1, sizeof m->byte_id);
+    if (bytes) {
+        index_bytes(m);
+        for (int i = 0; i < 256; i++)
+            all &= m->byte_id[i] >= 0;
+    }
+    m->bytes = bytes && all;
+    if (!m->bytes) {
+        strings_free(&m->raw);
+        m->raw = (struct strings){ 0 };
+        index_points(m);
+    }
+    model_joins(m);
+}

@@ -1,0 +1,32 @@
+/* What is in a tokenizer; for tokenizer*.c, encoder.c and decoder.c. */
+#ifndef TEXT_TOKENIZER_IMPL_H
+#define TEXT_TOKENIZER_IMPL_H
+#include "text/added.h"
+#include "text/detoken.h"
+#include "text/model.h"
+#include "text/normalise.h"
+#include "text/split.h"
+#include "text/template.h"
+#include "text/tokenizer.h"
+
+struct tokenizer {
+    uint8_t *classes; /* [UNICODE_POINTS]: enum unicode_class */
+    struct model model;
+    struct normaliser normaliser;
+    struct splitter splitter;
+    struct template template;
+    struct detoken detoken;
+    struct added_token *added; /* [nadded] */
+    int nadded;
+    const struct added_token **by_id; /* [size]: an added token, or NULL */
+    uint32_t size;                    /* largest id + 1 */
+    struct finder raw, normalised;    /* tokens found before and after the normaliser */
+    struct buffer forms;              /* contents of the latter as the normaliser makes them */
+    int cuttable;                     /* long texts may be encoded in parts: encoder.c */
+    int rewrites;                     /* a text may be copied on its way */
+};
+
+/* Reads added_tokens; the model and the normaliser are there. tokenizer_added.c */
+enum status tokenizer_read_added(struct tokenizer *t, const struct part *top, struct err *e) LOCAL;
+int tokenizer_is_cuttable(const struct tokenizer *t) LOCAL;
+#endif

