@@ -1,0 +1,172 @@
+/* pretrain-infer: evaluation and generation by many ranks. */
+#include "base/options.h"
+#include "infer/infer.h"
+#include "parallel/comm_mpi.h"
+
+/* Each command takes a run of these. */
+static const struct option_row rows[] = {
+    /* generate */
+    { "max-new-tokens", 0, "N", OPTION_OPTIONAL, NULL, "of each prompt, at most [128]" },
+    { "temperature", 0, "T", OPTION_OPTIONAL, NULL,
+      "logits are divided by it; 0: always the most likely token [0]" },
+    { "top-k", 0, "K", OPTION_OPTIONAL, NULL, "draw from the K most likely tokens [all]" },
+    { "top-p", 0, "P", OPTION_OPTIONAL, NULL,
+      "and from the fewest whose probabilities add to P [1]" },
+    { "seed", 0, "N", OPTION_OPTIONAL, NULL, "of the draws [42]" },
+    { "no-cache", 0, NULL, OPTION_OPTIONAL, NULL,
+      "compute every token anew from all before it: slow, to check" },
+    /* all */
+    { "output", 'o', "OUT", OPTION_REQUIRED, NULL, "the results; while it works, OUT.parts" },
+    { "tp", 0, "T", OPTION_OPTIONAL, NULL, "ranks that share each layer [1]" },
+    { "pp", 0, "P", OPTION_OPTIONAL, NULL, "ranks that share the layers out [1]" },
+    { "dp", 0, "D", OPTION_OPTIONAL, NULL, "copies of the model [what is left of the ranks]" },
+    { "dtype", 0, "TYPE", OPTION_OPTIONAL, "float32|bfloat16|float16|float64",
+      "to compute in [a checkpoint's own; float32]; float64: the slow reference" },
+    { "device", 0, "DEVICE", OPTION_OPTIONAL, "auto|cpu|cuda", "auto, cpu or cuda [auto]" },
+    { "threads", 0, "N", OPTION_OPTIONAL, NULL, "of each rank [cores / ranks of a node]" },
+    { "batch", 0, "N", OPTION_OPTIONAL, NULL,
+      "sequences in one pass; results can depend on it in the last digits" },
+    /* logits and nll */
+    { "sequence-length", 0, "S", OPTION_OPTIONAL, NULL,
+      "of a token file's windows [that of the training, or all positions of the model]" },
+    { "document-mask", 0, "YES", OPTION_OPTIONAL, "yes|no",
+      "of a token file: attention and positions restart at documents [as in training]" },
+    /* nll */
+    { "stride", 0, "N", OPTION_OPTIONAL, NULL,
+      "tokens from one window to the next; a later window scores its last N [S]" },
+    { "each-token", 0, NULL, OPTION_OPTIONAL, NULL, "of a token file: also token_nll, a list" },
+};
+enum { GENERATE_ROWS = 6, ALL_ROWS = 8, LENGTH_ROWS = 2, NLL_ROWS = 2 };
+
+static enum status read_options(struct infer_options *x, const struct options *o, struct err *e)
+{
+    const struct {
+        const char *name;
+        int64_t *to;
+    } numbers[] = {
+        { "tp", &x->tp },           { "pp", &x->pp },       { "dp", &x->dp },
+        { "threads", &x->threads }, { "batch", &x->batch },
+    };
+    enum status st = OK;
+
+    *x = (struct infer_options){ .model = options_operands(o)[0],
+                                 .out = options_text(o, "output"),
+                                 .input = options_operands(o) + 1,
+                                 .ninputs = options_noperands(o) - 1,
+                                 .device = options_text(o, "device"),
+                                 .dtype = options_text(o, "dtype"),
+                                 .tp = 1,
+                                 .pp = 1,
+                                 .mask = -1 };
+    x->device = x->device ? x->device : "auto";
+    for (int i = 0; i < COUNT_OF(numbers) && st == OK; i++)
+        st = options_i64(o, numbers[i].name, 1, 1 << 20, numbers[i].to, e);
+    return st;
+}
+
+static enum status read_length(struct infer_options *x, const struct options *o, struct err *e)
+{
+    const char *mask = options_text(o, "document-mask");
+
+    x->mask = mask ? mask[0] == 'y' : -1;
+    return options_i64(o, "sequence-length", 1, 1 << 24, &x->length, e);
+}
+
+/* Its errors are said by rank 0. */
+static enum status run(infer_command *command, const struct infer_options *x)
+{
+    struct comm *world = comm_mpi_start(NULL, NULL);
+    enum status st = command(world, x);
+
+    comm_mpi_end(world);
+    return st;
+}
+
+static enum status run_logits(const struct options *o, struct err *e)
+{
+    struct infer_options x;
+    enum status st = read_options(&x, o, e);
+
+    if (st == OK)
+        st = read_length(&x, o, e);
+    return st == OK ? run(infer_logits, &x) : st;
+}
+
+static enum status run_nll(const struct options *o, struct err *e)
+{
+    struct infer_options x;
+    enum status st = read_options(&x, o, e);
+
+    x.each_token = options_given(o, "each-token") > 0;
+    if (st == OK)
+        st = read_length(&x, o, e);
+    if (st == OK)
+        st = options_i64(o, "stride", 1, 1 << 24, &x.stride, e);
+    return st == OK ? run(infer_nll, &x) : st;
+}
+
+static enum status run_generate(const struct options *o, struct err *e)
+{
+    struct infer_options x;
+    enum status st = read_options(&x, o, e);
+
+    x.max_new = 128;
+    x.seed = 42;
+    x.top_p = 1;
+    x.no_cache = options_given(o, "no-cache") > 0;
+    if (st == OK)
+        st = options_i64(o, "max-new-tokens", 1, 1 << 24, &x.max_new, e);
+    if (st == OK)
+        st = options_f64(o, "temperature", 0, 1e6, &x.temperature, e);
+    if (st == OK)
+        st = options_i64(o, "top-k", 1, 1 << 30, &x.top_k, e);
+    if (st == OK)
+        st = options_f64(o, "top-p", 0, 1, &x.top_p, e);
+    if (st == OK)
+        st = options_i64(o, "seed", 0, INT64_MAX, &x.seed, e);
+    if (st == OK && x.temperature == 0)
+        for (int i = 0; i < 3 && st == OK; i++) {
+            static const char *const draws[] = { "top-k", "top-p", "seed" };
+            if (options_given(o, draws[i]))
+                st = err_set(e, E_INPUT, "--%s has an effect only with --temperature above 0",
+                             draws[i]);
+        }
+    return st == OK ? run(infer_generate, &x) : st;
+}
+
+static const struct command commands[] = {
+    { "logits", "MODEL INPUT...", 2, -1,
+      "Logits of every token, float32 [sequences, S, vocabulary] (float64 with --dtype float64).\n"
+      "MODEL: a checkpoint (step_*) or a Hugging Face folder. INPUT: a token file, cut into "
+      "windows\n"
+      "of S tokens, or jsonl lines {\"ids\": [1, 2, 3]}, a sequence each. OUT: NAME.safetensors "
+      "or\n"
+      "NAME.h5, with the tensors logits and lengths; behind a sequence's length logits are 0.",
+      rows + GENERATE_ROWS, ALL_ROWS + LENGTH_ROWS, run_logits },
+    { "nll", "MODEL INPUT...", 2, -1,
+      "Negative log likelihoods in nats, into a jsonl file, and a summary. INPUT: a token file; a\n"
+      "line for each document, in windows of S tokens, each token after those before it in its\n"
+      "window. The file's first token does not count, nor with the document mask that of any\n"
+      "document. Or jsonl lines {\"context\": \"2 + 2 is\", \"choices\": [\" 4\", \" 5\"], "
+      "\"answer\": 0}\n"
+      "(texts or lists of ids): the log likelihood of each choice, summed and per token, and "
+      "which\n"
+      "is the largest.",
+      rows + GENERATE_ROWS, ALL_ROWS + LENGTH_ROWS + NLL_ROWS, run_nll },
+    { "generate", "MODEL INPUT...", 2, -1,
+      "Continues prompts, into a jsonl file in the order of the prompts: index, prompt_tokens, "
+      "ids\n"
+      "(the new ones), text if the model has a tokenizer, finish: eos or length. INPUT: jsonl "
+      "lines\n"
+      "{\"prompt\": \"a text\"} or {\"ids\": [1, 2, 3]}, or a text, a prompt a line.",
+      rows, GENERATE_ROWS + ALL_ROWS, run_generate },
+};
+
+int main(int argc, char **argv)
+{
+    const struct program p = { "pretrain-infer",
+                               "Evaluates and runs models: mpirun -np N pretrain-infer ...",
+                               "pretrain-infer " PACKAGE_VERSION, commands, COUNT_OF(commands) };
+
+    return program_main(&p, argc, argv);
+}
