@@ -38,100 +38,33 @@ static const struct option_row rows[] = {
 };
 enum { GENERATE_ROWS = 6, ALL_ROWS = 8, LENGTH_ROWS = 2, NLL_ROWS = 2 };
 
-static enum status read_options(struct infer_options *x, const struct options *o, struct err *e)
-{
-    const struct {
-        const char *name;
-        int64_t *to;
-    } numbers[] = {
-        { "tp", &x->tp },           { "pp", &x->pp },       { "dp", &x->dp },
-        { "threads", &x->threads }, { "batch", &x->batch },
-    };
-    enum status st = OK;
-
-    *x = (struct infer_options){ .model = options_operands(o)[0],
-                                 .out = options_text(o, "output"),
-                                 .input = options_operands(o) + 1,
-                                 .ninputs = options_noperands(o) - 1,
-                                 .device = options_text(o, "device"),
-                                 .dtype = options_text(o, "dtype"),
-                                 .tp = 1,
-                                 .pp = 1,
-                                 .mask = -1 };
-    x->device = x->device ? x->device : "auto";
-    for (int i = 0; i < COUNT_OF(numbers) && st == OK; i++)
-        st = options_i64(o, numbers[i].name, 1, 1 << 20, numbers[i].to, e);
-    return st;
-}
-
-static enum status read_length(struct infer_options *x, const struct options *o, struct err *e)
-{
-    const char *mask = options_text(o, "document-mask");
-
-    x->mask = mask ? mask[0] == 'y' : -1;
-    return options_i64(o, "sequence-length", 1, 1 << 24, &x->length, e);
-}
-
 /* Its errors are said by rank 0. */
-static enum status run(infer_command *command, const struct infer_options *x)
+static enum status run(const struct options *o, infer_parse *parse, infer_command *command,
+                       struct err *e)
 {
-    struct comm *world = comm_mpi_start(NULL, NULL);
-    enum status st = command(world, x);
+    struct infer_options x;
+    struct comm *world;
+    enum status st = parse(&x, o, e);
 
+    if (st != OK)
+        return st;
+    world = comm_mpi_start(NULL, NULL);
+    st = command(world, &x);
     comm_mpi_end(world);
     return st;
 }
 
 static enum status run_logits(const struct options *o, struct err *e)
 {
-    struct infer_options x;
-    enum status st = read_options(&x, o, e);
-
-    if (st == OK)
-        st = read_length(&x, o, e);
-    return st == OK ? run(infer_logits, &x) : st;
+    return run(o, infer_parse_logits, infer_logits, e);
 }
-
 static enum status run_nll(const struct options *o, struct err *e)
 {
-    struct infer_options x;
-    enum status st = read_options(&x, o, e);
-
-    x.each_token = options_given(o, "each-token") > 0;
-    if (st == OK)
-        st = read_length(&x, o, e);
-    if (st == OK)
-        st = options_i64(o, "stride", 1, 1 << 24, &x.stride, e);
-    return st == OK ? run(infer_nll, &x) : st;
+    return run(o, infer_parse_nll, infer_nll, e);
 }
-
 static enum status run_generate(const struct options *o, struct err *e)
 {
-    struct infer_options x;
-    enum status st = read_options(&x, o, e);
-
-    x.max_new = 128;
-    x.seed = 42;
-    x.top_p = 1;
-    x.no_cache = options_given(o, "no-cache") > 0;
-    if (st == OK)
-        st = options_i64(o, "max-new-tokens", 1, 1 << 24, &x.max_new, e);
-    if (st == OK)
-        st = options_f64(o, "temperature", 0, 1e6, &x.temperature, e);
-    if (st == OK)
-        st = options_i64(o, "top-k", 1, 1 << 30, &x.top_k, e);
-    if (st == OK)
-        st = options_f64(o, "top-p", 0, 1, &x.top_p, e);
-    if (st == OK)
-        st = options_i64(o, "seed", 0, INT64_MAX, &x.seed, e);
-    if (st == OK && x.temperature == 0)
-        for (int i = 0; i < 3 && st == OK; i++) {
-            static const char *const draws[] = { "top-k", "top-p", "seed" };
-            if (options_given(o, draws[i]))
-                st = err_set(e, E_INPUT, "--%s has an effect only with --temperature above 0",
-                             draws[i]);
-        }
-    return st == OK ? run(infer_generate, &x) : st;
+    return run(o, infer_parse_generate, infer_generate, e);
 }
 
 static const struct command commands[] = {

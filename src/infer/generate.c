@@ -290,7 +290,7 @@ static enum status keep(struct work *w, int64_t unit, int m, struct err *e)
 static enum status pass(struct work *w, const int64_t *units, int n, struct err *e)
 {
     const struct generate *own = w->own;
-    int64_t longest;
+    int64_t longest, requests = mem_requests();
     enum status st = OK;
 
     begin_sequences(w, units, n);
@@ -303,6 +303,7 @@ static enum status pass(struct work *w, const int64_t *units, int n, struct err 
             forward(w, -1, 1);
         st = choose(w, e);
     }
+    BUG_IF(w->passes++ > 0 && mem_requests() != requests); /* a token allocates nothing */
     for (int m = 0; m < n && st == OK && work_leads(w); m++)
         st = keep(w, units[m], m, e);
     return st;

@@ -1,6 +1,7 @@
 /* Evaluation and generation: forward passes of a checkpoint or a Hugging Face folder. */
 #ifndef INFER_INFER_H
 #define INFER_INFER_H
+#include "base/options.h"
 #include "parallel/comm.h"
 
 struct infer_options {
@@ -17,6 +18,13 @@ struct infer_options {
     double temperature, top_p;    /* temperature 0: the most likely */
     int no_cache;
 };
+/* From the command line, options.c. E_INPUT. */
+typedef enum status infer_parse(struct infer_options *x, const struct options *o, struct err *e);
+enum status infer_parse_logits(struct infer_options *x, const struct options *o,
+                               struct err *e) LOCAL;
+enum status infer_parse_nll(struct infer_options *x, const struct options *o, struct err *e) LOCAL;
+enum status infer_parse_generate(struct infer_options *x, const struct options *o,
+                                 struct err *e) LOCAL;
 /* Reads, works, writes; one voice for each error. Every rank has the same options. */
 typedef enum status infer_command(struct comm *world, const struct infer_options *o);
 enum status infer_logits(struct comm *world, const struct infer_options *o) COLL(world);

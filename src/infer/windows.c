@@ -125,6 +125,7 @@ static void fill_none(struct work *w)
 enum status windows_run(struct work *w, const int64_t *units, int n, struct err *e)
 {
     const struct batch_rows *b = &w->r.rows;
+    int64_t requests = mem_requests();
     enum status st = OK;
 
     for (int m = 0; m < w->in_flight && st == OK; m++) {
@@ -136,5 +137,6 @@ enum status windows_run(struct work *w, const int64_t *units, int n, struct err 
     }
     if ((st = agree_silent(w->r.g.model, st, e)) == OK)
         pipeline_evaluate(&w->r.s.pipe);
+    BUG_IF(w->passes++ > 0 && mem_requests() != requests); /* a pass allocates nothing */
     return st;
 }

@@ -173,6 +173,9 @@ static void say_start(const struct work *w)
         " at a time",
         g->ranks, g->ranks == 1 ? "" : "s", g->pp, g->dp, g->tp, w->r.s.threads,
         w->r.s.threads == 1 ? "" : "s", dtype_name(w->r.s.t), log_thousands(n, w->nrows), w->B);
+    say("memory  per rank: weights %.2f, activations%s %.2f, scratch %.2f MiB",
+        (double)w->r.s.keep.peak / 1048576.0, w->use.kept ? ", keys and values" : "",
+        (double)w->r.s.step.peak / 1048576.0, (double)w->r.s.scratch.peak / 1048576.0);
     if (w->parts.ndone)
         say("%" PRId64 " of %" PRId64 " parts are done already (%s)", w->parts.ndone, w->units,
             w->parts.folder);

@@ -21,7 +21,8 @@ struct work {
     int64_t units, nrows;    /* nrows: sequences, windows: B of them are a unit  */
     struct json_text job;    /* rank 0: what the results depend on               */
     struct parts parts;
-    void *own; /* the command's */
+    int64_t passes; /* of this replica */
+    void *own;      /* the command's */
 };
 
 struct work_kind {
