@@ -67,31 +67,34 @@ static enum status run_generate(const struct options *o, struct err *e)
     return run(o, infer_parse_generate, infer_generate, e);
 }
 
+#define MODEL_TEXT "MODEL: a checkpoint (step_*) or a Hugging Face folder. "
+
 static const struct command commands[] = {
     { "logits", "MODEL INPUT...", 2, -1,
-      "Logits of every token, float32 [sequences, S, vocabulary] (float64 with --dtype float64).\n"
-      "MODEL: a checkpoint (step_*) or a Hugging Face folder. INPUT: a token file, cut into "
-      "windows\n"
-      "of S tokens, or jsonl lines {\"ids\": [1, 2, 3]}, a sequence each. OUT: NAME.safetensors "
-      "or\n"
-      "NAME.h5, with the tensors logits and lengths; behind a sequence's length logits are 0.",
+      "Logits of every token.\n" MODEL_TEXT "INPUT: a token\n"
+      "file, cut into windows of S tokens, or jsonl lines {\"ids\": [1, 2, 3]}, a sequence\n"
+      "each. OUT: NAME.safetensors or NAME.h5 with two tensors: logits, float32 (with\n"
+      "--dtype float64: float64) [sequences, S, vocabulary], and lengths; behind a\n"
+      "sequence's length logits are 0.",
       rows + GENERATE_ROWS, ALL_ROWS + LENGTH_ROWS, run_logits },
     { "nll", "MODEL INPUT...", 2, -1,
-      "Negative log likelihoods in nats, into a jsonl file, and a summary. INPUT: a token file; a\n"
-      "line for each document, in windows of S tokens, each token after those before it in its\n"
-      "window. The file's first token does not count, nor with the document mask that of any\n"
-      "document. Or jsonl lines {\"context\": \"2 + 2 is\", \"choices\": [\" 4\", \" 5\"], "
-      "\"answer\": 0}\n"
-      "(texts or lists of ids): the log likelihood of each choice, summed and per token, and "
-      "which\n"
-      "is the largest.",
+      "Negative log likelihoods of documents, or of answers to choose from.\n" MODEL_TEXT
+      "INPUT: a token\n"
+      "file, whose windows of S tokens are read; each token stands after those before it in\n"
+      "its window. OUT: jsonl, a line for each document: document, first_token, tokens,\n"
+      "counted, nll (their sum, in nats), perplexity. The file's first token does not count,\n"
+      "nor does with the document mask that of any document.\n"
+      "Or INPUT: jsonl lines of questions, with texts or lists of ids:\n"
+      "{\"context\": \"2 + 2 is\", \"choices\": [\" 4\", \" 5\"], \"answer\": 0}\n"
+      "OUT: a line for each: log_likelihoods of the choices (sums), per_token (means), pick\n"
+      "and pick_per_token (the largest of each).",
       rows + GENERATE_ROWS, ALL_ROWS + LENGTH_ROWS + NLL_ROWS, run_nll },
     { "generate", "MODEL INPUT...", 2, -1,
-      "Continues prompts, into a jsonl file in the order of the prompts: index, prompt_tokens, "
-      "ids\n"
-      "(the new ones), text if the model has a tokenizer, finish: eos or length. INPUT: jsonl "
-      "lines\n"
-      "{\"prompt\": \"a text\"} or {\"ids\": [1, 2, 3]}, or a text, a prompt a line.",
+      "Continues prompts.\n" MODEL_TEXT "INPUT: jsonl\n"
+      "lines {\"prompt\": \"a text\"} or {\"ids\": [1, 2, 3]}, or a text with a prompt a line.\n"
+      "OUT: jsonl, in the order of the prompts: index, prompt_tokens, ids (the new ones), text\n"
+      "(if the model has a tokenizer), finish: eos, or length when --max-new-tokens are made\n"
+      "or all positions are taken.",
       rows, GENERATE_ROWS + ALL_ROWS, run_generate },
 };
 

@@ -311,24 +311,40 @@ static enum status pass(struct work *w, const int64_t *units, int n, struct err 
 
 /* ---- the file ---- */
 
-static enum status put_sequence(struct work *w, struct lines *l, int64_t prompt, const int32_t *ids,
-                                int64_t n, int eos, struct err *e)
+/* The text of the new tokens, as it follows the prompt. */
+static enum status put_answer(struct work *w, struct lines *l, int64_t prompt, const int32_t *ids,
+                              int64_t n, struct err *e)
 {
+    struct generate *own = w->own;
+    int64_t first = items_length(&w->items, prompt);
     const char *text;
     size_t bytes;
     enum status st;
+
+    memcpy(own->all_ids, w->items.ids + w->items.first[prompt], sizeof *ids * (size_t)first);
+    memcpy(own->all_ids + first, ids, sizeof *ids * (size_t)n);
+    st = codec_decode(w->codec, own->all_ids, first + n, first, &text, &bytes, e);
+    if (st != OK)
+        return st;
+    json_text_add(&l->t, ", \"text\": ");
+    prompts_put_text(&l->t, text, bytes);
+    return OK;
+}
+
+static enum status put_sequence(struct work *w, struct lines *l, int64_t prompt, const int32_t *ids,
+                                int64_t n, int eos, struct err *e)
+{
+    enum status st = OK;
 
     json_text_add(&l->t, "{\"index\": %" PRId64 ", \"prompt_tokens\": %" PRId64 ", \"ids\": [",
                   prompt, items_length(&w->items, prompt));
     for (int64_t i = 0; i < n; i++)
         json_text_add(&l->t, "%s%d", i ? ", " : "", (int)ids[i]);
     json_text_add(&l->t, "]");
-    if (w->codec) {
-        if ((st = codec_decode(w->codec, ids, n - eos, &text, &bytes, e)) != OK)
-            return st;
-        json_text_add(&l->t, ", \"text\": ");
-        prompts_put_text(&l->t, text, bytes);
-    }
+    if (codec_check(w->codec, NULL) == OK)
+        st = put_answer(w, l, prompt, ids, n - eos, e);
+    if (st != OK)
+        return st;
     json_text_add(&l->t, ", \"finish\": \"%s\"}", eos ? "eos" : "length");
     return lines_end_line(l, e);
 }

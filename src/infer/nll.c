@@ -124,7 +124,7 @@ static enum status read_choices(struct work *w, struct err *e)
         return err_set(e, E_INPUT,
                        "--sequence-length, --stride, --document-mask and --each-token go with a "
                        "token file, not with choices");
-    st = codec_open(&w->codec, w->model.tokenizer_json, w->model.tokenizer_bytes, e);
+    w->codec = codec_open(w->model.tokenizer_json, w->model.tokenizer_bytes, o->model);
     for (int i = 0; i < o->ninputs && st == OK; i++) {
         st = work_note_input(w, o->input[i], e);
         if (st == OK)

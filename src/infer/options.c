@@ -1,5 +1,7 @@
 #include "infer/infer.h"
 
+#include <string.h>
+
 static enum status read_options(struct infer_options *x, const struct options *o, struct err *e)
 {
     const struct {
@@ -20,6 +22,11 @@ static enum status read_options(struct infer_options *x, const struct options *o
                                  .tp = 1,
                                  .pp = 1,
                                  .mask = -1 };
+    if (x->dtype && strcmp(x->dtype, "float64") == 0) {
+        if (x->device && strcmp(x->device, "cuda") == 0)
+            return err_set(e, E_INPUT, "--dtype float64 is for the CPU: leave --device out");
+        x->device = "cpu";
+    }
     x->device = x->device ? x->device : "auto";
     for (int i = 0; i < COUNT_OF(numbers) && st == OK; i++)
         st = options_i64(o, numbers[i].name, 1, 1 << 20, numbers[i].to, e);

@@ -113,6 +113,35 @@ static enum status scan_all(struct parts *p, struct err *e)
 
 /* ---- opening ---- */
 
+static int has_parts(const struct parts *p)
+{
+    char **names;
+    int n, found = 0;
+
+    if (file_list(p->folder, &names, &n, NULL) != OK)
+        return 0;
+    for (int i = 0; i < n; i++)
+        found |= strncmp(names[i], "part-", 5) == 0;
+    mem_give(names);
+    return found;
+}
+
+static enum status make_folder(struct parts *p, const char *out, const char *job, struct err *e)
+{
+    struct path dir;
+    char *slash;
+    enum status st;
+
+    snprintf(dir.text, sizeof dir.text, "%s", out);
+    if ((slash = strrchr(dir.text, '/')) && slash > dir.text) {
+        *slash = 0;
+        if (!file_is_dir(dir.text))
+            return err_set(e, E_FILE, "%s: its folder does not exist; make it first", out);
+    }
+    st = file_make_dirs(p->folder, e);
+    return st == OK ? file_write_whole(in_folder(p, "job").text, job, strlen(job), e) : st;
+}
+
 static enum status check_job(struct parts *p, const char *out, const char *job, struct err *e)
 {
     struct path at = in_folder(p, "job");
@@ -120,10 +149,8 @@ static enum status check_job(struct parts *p, const char *out, const char *job, 
     size_t n;
     enum status st;
 
-    if (!file_exists(at.text)) {
-        st = file_make_dirs(p->folder, e);
-        return st == OK ? file_write_whole(at.text, job, strlen(job), e) : st;
-    }
+    if (!file_exists(at.text) || !has_parts(p))
+        return make_folder(p, out, job, e);
     if ((st = file_read_text(at.text, (size_t)1 << 24, &text, &n, e)) != OK)
         return st;
     if (strcmp(text, job) != 0)
@@ -174,6 +201,12 @@ void parts_close(struct parts *p)
     forget_files(p);
     mem_give(p->done);
     p->done = NULL;
+}
+
+void parts_give_up(struct parts *p)
+{
+    if (p->world && p->world->rank == 0 && !has_parts(p))
+        file_remove_tree(p->folder, NULL);
 }
 
 /* ---- writing ---- */

@@ -38,5 +38,7 @@ enum status parts_collect(struct parts *p, struct err *e) COLL(world);
 enum status parts_read(struct parts *p, int64_t unit, int64_t at, void *data, int64_t bytes,
                        struct err *e) LOCAL;
 int64_t parts_bytes(const struct parts *p, int64_t unit) LOCAL;
+/* After a failure: rank 0 removes the folder if nothing is in it. */
+void parts_give_up(struct parts *p) LOCAL;
 enum status parts_remove(struct parts *p, struct err *e) LOCAL; /* rank 0 */
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "text/utf8.h"
 
 static enum status end_prompt(struct work *w, const char *where, struct err *e)
@@ -80,8 +81,10 @@ static enum status read_text(struct work *w, const char *path, struct err *e)
 enum status prompts_read(struct work *w, struct err *e)
 {
     const struct infer_options *o = w->o;
-    enum status st = codec_open(&w->codec, w->model.tokenizer_json, w->model.tokenizer_bytes, e);
+    struct err why = { "" };
+    enum status st = OK;
 
+    w->codec = codec_open(w->model.tokenizer_json, w->model.tokenizer_bytes, o->model);
     for (int i = 0; i < o->ninputs && st == OK; i++) {
         st = work_note_input(w, o->input[i], e);
         if (st == OK)
@@ -90,6 +93,8 @@ enum status prompts_read(struct work *w, struct err *e)
     }
     if (st == OK && w->items.n == 0)
         st = err_set(e, E_FILE, "%s: no prompt", o->input[0]);
+    if (st == OK && w->model.tokenizer_json && codec_check(w->codec, &why) != OK)
+        warn("texts are left out: %s", why.text);
     return st;
 }
 

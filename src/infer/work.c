@@ -111,7 +111,7 @@ static enum status look(struct work *w, int ranks, struct err *e)
     for (int i = 0; i < o->ninputs && st == OK; i++)
         st = output_check(o->out, o->input[i], e);
     if (st == OK)
-        st = model_read(&w->model, w->r.c, o, e);
+        st = source_read(&w->model, w->r.c, o, e);
     if (st != OK)
         return st;
     work_note(w, "pretrain-infer " PACKAGE_VERSION " %s %s", w->kind->name, w->model.mark);
@@ -157,7 +157,7 @@ static enum status start(struct work *w, struct comm *world, struct err *e)
         return st;
     w->kind->ask(w);
     if ((st = run_open(&w->r, world, &w->use, e)) != OK ||
-        (st = model_load(&w->model, &w->r, w->o->model, e)) != OK)
+        (st = source_load(&w->model, &w->r, w->o->model, e)) != OK)
         return st;
     if (w->use.kept)
         pipeline_upload_places(&w->r.s.pipe);
@@ -169,10 +169,11 @@ static void say_start(const struct work *w)
     const struct grid *g = &w->r.g;
     char n[32];
 
-    say("%d rank%s = pp %d x dp %d x tp %d, %d thread%s each, %s; %s sequences, %" PRId64
+    say("%d rank%s = pp %d x dp %d x tp %d, %d thread%s each, %s; %s sequence%s, %" PRId64
         " at a time",
         g->ranks, g->ranks == 1 ? "" : "s", g->pp, g->dp, g->tp, w->r.s.threads,
-        w->r.s.threads == 1 ? "" : "s", dtype_name(w->r.s.t), log_thousands(n, w->nrows), w->B);
+        w->r.s.threads == 1 ? "" : "s", dtype_name(w->r.s.t), log_thousands(n, w->nrows),
+        w->nrows == 1 ? "" : "s", w->B);
     say("memory  per rank: weights %.2f, activations%s %.2f, scratch %.2f MiB",
         (double)w->r.s.keep.peak / 1048576.0, w->use.kept ? ", keys and values" : "",
         (double)w->r.s.step.peak / 1048576.0, (double)w->r.s.scratch.peak / 1048576.0);
@@ -237,7 +238,7 @@ static void give_all(struct work *w)
     items_free(&w->items);
     if (w->tokens.path[0])
         tokens_close(&w->tokens);
-    model_free(&w->model);
+    source_free(&w->model);
     codec_close(w->codec);
     mem_give(w->job.s);
     mem_give(w->r.c);
@@ -268,6 +269,8 @@ enum status work_run(struct comm *world, const struct infer_options *o,
             st = write_out(w, e);
         st = agree(world, st, e);
     }
+    if (st != OK)
+        parts_give_up(&w->parts);
     give_all(w);
     mem_give(e);
     return st;

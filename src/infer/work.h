@@ -3,13 +3,13 @@
 #define INFER_WORK_H
 #include "hf/json_text.h"
 #include "infer/items.h"
-#include "infer/model.h"
 #include "infer/parts.h"
+#include "infer/source.h"
 
 struct work {
     const struct infer_options *o;
     const struct work_kind *kind;
-    struct model model; /* rank 0: with its texts */
+    struct source model; /* rank 0: with its texts */
     struct run r;
     struct forward_use use;
     struct items items;

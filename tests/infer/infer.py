@@ -262,13 +262,13 @@ def end_ranks(out, how):
         except OSError: pass
 
 
-def wait_for_part(parts, bytes, process):
+def wait_for_parts(parts, ranks, bytes, process):
     for _ in range(2000):
         time.sleep(0.005)
         if process.poll() is not None: return False
         try: sizes = [os.path.getsize(f'{parts}/{x}') for x in os.listdir(parts) if x.startswith('part-')]
         except OSError: continue
-        if sizes and min(sizes) >= bytes: return True
+        if len(sizes) == ranks and min(sizes) >= bytes: return True
     return False
 
 
@@ -284,7 +284,7 @@ def killed(tap, case, folder):
     with open(out) as f: whole = f.read()
     os.remove(out)
     p = start(2)
-    seen = wait_for_part(out + '.parts', 2000, p)
+    seen = wait_for_parts(out + '.parts', 2, 1000, p)
     end_ranks(out, signal.SIGKILL); p.communicate(timeout=60)
     parts = [f'{out}.parts/{x}' for x in sorted(os.listdir(out + '.parts')) if x.startswith('part-')]
     tap.ok(r.returncode == 0 and seen and not os.path.exists(out) and len(parts) == 2, 'killed while it worked: parts, no result')
@@ -299,7 +299,7 @@ def killed(tap, case, folder):
            'it goes on, with another number of ranks, to the same bits' + (': ' + last(r) if r.returncode else ''))
     os.remove(out)
     p = start(2)
-    seen = wait_for_part(out + '.parts', 2000, p)
+    seen = wait_for_parts(out + '.parts', 2, 1000, p)
     end_ranks(out, signal.SIGTERM)
     _, err = p.communicate(timeout=60)
     r = run(['pretrain-infer', *common], n=1)

@@ -1,10 +1,10 @@
 /* What MODEL says of itself, and its weights. */
-#ifndef INFER_MODEL_H
-#define INFER_MODEL_H
+#ifndef INFER_SOURCE_H
+#define INFER_SOURCE_H
 #include "infer/infer.h"
 #include "train/run.h"
 
-struct model {
+struct source {
     int is_checkpoint;
     int64_t length; /* of the sequences that it was trained on, or of its positions */
     int mask;       /* was it trained with the document mask?                       */
@@ -15,10 +15,10 @@ struct model {
 };
 
 /* Headers only. c: an input whose &model is the model's, for one rank. E_FILE. */
-enum status model_read(struct model *m, struct config *c, const struct infer_options *o,
-                       struct err *e) LOCAL;
-void model_free(struct model *m) LOCAL;
+enum status source_read(struct source *m, struct config *c, const struct infer_options *o,
+                        struct err *e) LOCAL;
+void source_free(struct source *m) LOCAL;
 /* Each rank reads what it holds. The same status everywhere. */
-enum status model_load(const struct model *m, struct run *r, const char *path, struct err *e)
+enum status source_load(const struct source *m, struct run *r, const char *path, struct err *e)
     COLL(world);
 #endif

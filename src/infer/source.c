@@ -1,4 +1,4 @@
-#include "infer/model.h"
+#include "infer/source.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static enum status make_input(struct config *c, const struct infer_options *o, c
 
 /* ---- a checkpoint ---- */
 
-static enum status hash_manifest(struct model *m, const char *dir, struct err *e)
+static enum status hash_manifest(struct source *m, const char *dir, struct err *e)
 {
     char *text;
     size_t n;
@@ -68,7 +68,7 @@ static enum status hash_manifest(struct model *m, const char *dir, struct err *e
     return OK;
 }
 
-static void take_texts(struct model *m, const struct checkpoint *ck)
+static void take_texts(struct source *m, const struct checkpoint *ck)
 {
     m->eos = ck->eod;
     if (!ck->tokenizer_json)
@@ -78,7 +78,7 @@ static void take_texts(struct model *m, const struct checkpoint *ck)
     m->tokenizer_bytes = ck->tokenizer_bytes;
 }
 
-static enum status take_input(struct model *m, struct config *c, const struct checkpoint *ck,
+static enum status take_input(struct source *m, struct config *c, const struct checkpoint *ck,
                               const struct infer_options *o, struct err *e)
 {
     struct config *old = mem_take(sizeof *old);
@@ -104,8 +104,8 @@ static enum status take_input(struct model *m, struct config *c, const struct ch
     return st;
 }
 
-static enum status read_checkpoint(struct model *m, struct config *c, const struct infer_options *o,
-                                   struct err *e)
+static enum status read_checkpoint(struct source *m, struct config *c,
+                                   const struct infer_options *o, struct err *e)
 {
     struct checkpoint ck;
     enum status st = checkpoint_open(&ck, o->model, e);
@@ -120,7 +120,7 @@ static enum status read_checkpoint(struct model *m, struct config *c, const stru
 
 /* ---- a folder ---- */
 
-static enum status read_tokenizer(struct model *m, const char *dir, struct err *e)
+static enum status read_tokenizer(struct source *m, const char *dir, struct err *e)
 {
     struct path p = inside(dir, "tokenizer.json");
 
@@ -129,7 +129,7 @@ static enum status read_tokenizer(struct model *m, const char *dir, struct err *
                : OK;
 }
 
-static enum status hash_headers(struct model *m, const char *dir, struct err *e)
+static enum status hash_headers(struct source *m, const char *dir, struct err *e)
 {
     struct st_model files;
     struct hash_stream *h;
@@ -149,7 +149,7 @@ static enum status hash_headers(struct model *m, const char *dir, struct err *e)
     return OK;
 }
 
-static enum status read_folder(struct model *m, struct config *c, const struct infer_options *o,
+static enum status read_folder(struct source *m, struct config *c, const struct infer_options *o,
                                struct err *e)
 {
     struct hf_config hf;
@@ -168,12 +168,12 @@ static enum status read_folder(struct model *m, struct config *c, const struct i
 
 /* ---- both ---- */
 
-enum status model_read(struct model *m, struct config *c, const struct infer_options *o,
-                       struct err *e)
+enum status source_read(struct source *m, struct config *c, const struct infer_options *o,
+                        struct err *e)
 {
     enum status st;
 
-    *m = (struct model){ .is_checkpoint = file_exists(inside(o->model, "MANIFEST.json").text) };
+    *m = (struct source){ .is_checkpoint = file_exists(inside(o->model, "MANIFEST.json").text) };
     if (!m->is_checkpoint && !file_exists(inside(o->model, "config.json").text))
         return err_set(e, E_FILE,
                        "%s: neither a checkpoint (a step_* folder with MANIFEST.json) nor a "
@@ -187,7 +187,7 @@ enum status model_read(struct model *m, struct config *c, const struct infer_opt
     return st;
 }
 
-void model_free(struct model *m)
+void source_free(struct source *m)
 {
     mem_give(m->tokenizer_json);
     m->tokenizer_json = NULL;
@@ -206,7 +206,7 @@ static enum status load_checkpoint(struct run *r, const char *path, struct err *
     return st;
 }
 
-enum status model_load(const struct model *m, struct run *r, const char *path, struct err *e)
+enum status source_load(const struct source *m, struct run *r, const char *path, struct err *e)
 {
     enum status st =
         m->is_checkpoint ? load_checkpoint(r, path, e) : import_weights(path, &r->s.optim, e);
