@@ -6,7 +6,8 @@ PRETRAIN_SOAK=1: every case at every layout of up to eight ranks."""
 import os, signal, subprocess, sys, time
 MINE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(MINE, '../golden'))
-from harness import *
+sys.path.insert(0, os.path.join(MINE, '..'))
+from tiny import *
 import harness
 
 LOGITS = {'float32': 5e-6, 'float64': 1e-12}       # absolute, as in tests/golden
@@ -231,6 +232,9 @@ def texts(tap, folder):
                               data={'train': folder + '/t.h5'}, optim={'learning_rate': 2e-3}, checkpoint={'interval': 0})], n=2)
     if not tap.ok(r.returncode == 0, 'a run on text' + (': ' + last(r) if r.returncode else '')): return
     model, out = newest(folder + '/t'), folder + '/text.jsonl'
+    global BYTES
+    import h5py
+    with h5py.File(folder + '/t.h5', 'r') as f: BYTES = bytes(f['tokenizer_json'][...]).decode()
     with open(folder + '/p.txt', 'w') as f: f.write('the cat sat on\n\nsat on the\r\non the mat. the ca')
     r = must('generate', model, [folder + '/p.txt'], out, (2, 1, 1), '--max-new-tokens', 11)
     told = [x['text'] for x in read(out)]
@@ -249,6 +253,41 @@ def texts(tap, folder):
     r = must('nll', model, folder + '/q.jsonl', out)
     tap.ok(all(0 <= mib(x) - count * b / 2**20 < 0.1 for x, b in ((r, 4), (r16, 2))),
            f'memory: the weights once, in the type of compute: {mib(r)} and {mib(r16)} MiB of {count} weights')
+
+
+def template(front, back):
+    """A tokenizer.json of bytes that puts <s> before a text and <|endoftext|> behind it."""
+    special = lambda id, content: {'id': id, 'content': content, 'single_word': False, 'lstrip': False, 'rstrip': False, 'normalized': False, 'special': True}
+    t = json.loads(BYTES)
+    t['added_tokens'] = [special(256, '<|endoftext|>'), special(257, '<s>')]
+    put = lambda name: {'SpecialToken': {'id': name, 'type_id': 0}}
+    row = [put('<s>')] * front + [{'Sequence': {'id': 'A', 'type_id': 0}}] + [put('<|endoftext|>')] * back
+    t['post_processor'] = {'type': 'TemplateProcessing', 'single': row, 'pair': row + [{'Sequence': {'id': 'B', 'type_id': 1}}],
+                           'special_tokens': {n: {'id': n, 'ids': [i], 'tokens': [n]} for i, n in ((256, '<|endoftext|>'), (257, '<s>'))}}
+    return json.dumps(t)
+
+
+def templates(tap, folder):
+    """What a tokenizer puts round a text: before a prompt it stands once, behind it does not."""
+    model = folder + '/template'
+    hf_folder(model, {**T0, 'vocab_size': 258}, config={'eos_token_id': 256})
+    def ids(rows, command='generate'):
+        must(command, model, lines(folder + '/t.jsonl', rows), folder + '/t.out', (1, 1, 1), *(['--max-new-tokens', 6] if command == 'generate' else []))
+        return read(folder + '/t.out')
+    for front, back in ((0, 0), (1, 0), (1, 1), (0, 1)):
+        with open(model + '/tokenizer.json', 'w') as f: f.write(template(front, back))
+        start = [257] * front
+        rows = ids([{'prompt': 'ab'}, {'ids': start + [97, 98]}, {'prompt': '<s>ab'}, {'ids': [257, 97, 98]}, {'prompt': ''}])
+        tap.ok(rows[0]['ids'] == rows[1]['ids'] and rows[2]['ids'] == rows[3]['ids'] and
+               [x['prompt_tokens'] for x in rows] == [2 + front, 2 + front, 3, 3, 1] and all('text' in x for x in rows),
+               f'a template with {front} before and {back} behind: prompts {[x["prompt_tokens"] for x in rows]}')
+        q = ids([{'context': 'ab', 'choices': ['c', 'de']}, {'context': start + [97, 98], 'choices': [[99], [100, 101]]}], 'nll')
+        tap.ok(q[0]['log_likelihoods'] == q[1]['log_likelihoods'], '  and a choice has neither')
+    with open(model + '/tokenizer.json', 'w') as f: f.write('{"model": {"type": "Unigram"}}')
+    r = infer('generate', model, lines(folder + '/t.jsonl', [{'ids': [1, 2]}]), folder + '/t.out', (2, 1, 1), '--max-new-tokens', 2)
+    tap.ok(r.returncode == 0 and 'warning' in r.stderr and 'text' not in read(folder + '/t.out')[0], 'a tokenizer that cannot be read: ids only, with a warning')
+    r = infer('generate', model, lines(folder + '/t.jsonl', [{'prompt': 'a'}]), folder + '/t2.out', (2, 1, 1))
+    tap.ok(r.returncode == 3 and 't.jsonl:1' in r.stderr and 'tokenizer.json' in r.stderr, 'and a text is refused' + f': {last(r)}')
 
 
 # ---- ended early ----
@@ -355,6 +394,7 @@ def main():
     draws(tap, by['gqa'], folder)
     checkpoint(tap, by['five'], folder)
     texts(tap, folder)
+    templates(tap, folder)
     killed(tap, by['gqa'], folder)
     refused(tap, by['gqa'], folder)
     tap.done()
