@@ -204,7 +204,8 @@ def checkpoint(tap, case, folder):
     docs = np.fromfile(case.dir + '/documents.i64', '<i8'); docs[docs < n].tofile(folder + '/v.docs')
     run(['pretrain-data', 'import', '--dtype', 'uint16', '--vocab-size', case.config['vocab_size'], '--eod', case.expected['end_of_document'],
          '--documents', folder + '/v.docs', '-o', folder + '/v.h5', folder + '/v.raw'])
-    r = run(['pretrain', deck_with_eval(case, d, folder + '/v.h5')], n=4)
+    r = run(['pretrain', case.deck(d, 2, 1, 2, steps=2, data={'validation': folder + '/v.h5'}, optim={'warmup_steps': 0},
+                                   eval={'interval': 2, 'batches': 100})], n=4)
     if not tap.ok(r.returncode == 0, 'a run to evaluate' + (': ' + last(r) if r.returncode else '')): return
     want = metrics(d)[-1]['validation_loss']
     must('nll', newest(d), folder + '/v.h5', folder + '/v.jsonl', (1, 2, 1))
@@ -215,12 +216,6 @@ def checkpoint(tap, case, folder):
     must('logits', newest(d), path, folder + '/a.safetensors', (1, 1, 2)); must('logits', d + '-hf', path, folder + '/b.safetensors', (1, 1, 2))
     a, b = safetensors(folder + '/a.safetensors'), safetensors(folder + '/b.safetensors')
     tap.ok(a['logits'].any() and (a['logits'] == b['logits']).all(), 'a checkpoint and its export have the same logits, to the bit')
-
-
-def deck_with_eval(case, d, validation):
-    path = case.deck(d, 2, 1, 2, steps=2, data={'validation': validation}, optim={'warmup_steps': 0})
-    with open(path, 'a') as f: f.write('&eval interval = 2, batches = 100 /\n')
-    return path
 
 
 def texts(tap, folder):
