@@ -25,6 +25,7 @@ const struct ops ops_cuda = {
     .bias_grad = cuda_bias_grad,
     .embed = cuda_embed,
     .embed_grad = cuda_embed_grad,
+    .put_rows = cuda_put_rows,
     .rmsnorm = cuda_rmsnorm,
     .rmsnorm_grad_input = cuda_rmsnorm_grad_input,
     .rmsnorm_grad_weight = cuda_rmsnorm_grad_weight,

@@ -388,7 +388,7 @@ static int run_command(const char *tool, const struct command *c, int argc, char
 
     if (st == OK && o)
         st = c->run(o, e);
-    if (st != OK)
+    if (st != OK && e->text[0]) /* else a program of many ranks has said it */
         complain("%s", e->text);
     options_close(o);
     mem_give(e);

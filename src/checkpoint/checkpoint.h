@@ -106,8 +106,8 @@ enum status checkpoint_newest(const char *run_dir, char *path, struct err *e) LO
  * folder: none. */
 enum status checkpoint_steps(const char *run_dir, int64_t **steps, int *n, struct err *e) LOCAL;
 
-/* Fill the pieces (all of them, written or not) from an open checkpoint. Shapes must match: the
- * message names tensor and both shapes. */
+/* Fill the pieces (all of them, written or not; moments that have no memory are passed over) from
+ * an open checkpoint. Shapes must match: the message names tensor and both shapes. */
 enum status checkpoint_load(struct checkpoint *c, const struct ops *ops, struct queue *q,
                             const struct piece *pieces, int npieces, struct err *e) LOCAL;
 #endif

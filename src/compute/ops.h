@@ -58,7 +58,9 @@ struct ops {
     /* dw[id-first] += dx[t], t ascending per row, no atomics */
     void (*embed_grad)(struct queue *q, struct operand dw, struct operand dx, dptr ids,
                        int64_t first, int64_t rows, int64_t T, int64_t D);
-
+    /* n elements of row t of src -> row at[t] of dst; at int32 [T], no two alike; -1: nowhere */
+    void (*put_rows)(struct queue *q, struct operand dst, int64_t ldd, struct operand src,
+                     int64_t lds, dptr at, int64_t T, int64_t n);
     /* ---- RMSNorm (Zhang & Sennrich 2019) over `heads` runs of K elements per row ----
      * y = x * rstd * w, rstd = 1/sqrt(mean(x^2) + eps). Block norms: heads 1, K = D. q/k norm:
      * heads of K inside a row of stride ld. rstd [T, heads], F32 (F64 if x is). If r is given
@@ -76,7 +78,6 @@ struct ops {
     void (*rmsnorm_grad_weight)(struct queue *q, struct operand dw, struct operand dy, int64_t lddy,
                                 struct operand x, int64_t ldx, struct operand rstd, int64_t T,
                                 int heads, int64_t K);
-
     /* ---- RoPE (Su et al. 2021), halves (i, i + K/2), in place on the first `heads` of a row ----
      * table [positions, K]: K/2 cosines, then K/2 sines, F32 (F64 if x is). sign +1: rotate, -1:
      * the inverse (gradient). position int32 [T] */
@@ -103,7 +104,6 @@ struct ops {
     /* At set-up, before attention_scratch; NULL: no choice. E_INPUT: the word; E_RESOURCE */
     enum status (*attention_choose)(struct queue *q, struct attention_choice *c,
                                     const struct attention_shape *s, enum dtype t, struct err *e);
-
     /* ---- SwiGLU (Shazeer 2020): gu [T, 2F] = gate | up; h [T, F] = silu(gate) * up ---- */
     void (*swiglu)(struct queue *q, struct operand h, struct operand gu, int64_t T, int64_t F);
     /* dgu may be gu */

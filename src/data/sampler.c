@@ -110,9 +110,9 @@ static int file_of(const struct corpus *c, int64_t k)
     return low;
 }
 
-static void row_empty(const struct batch_rows *b, int64_t at, int64_t S)
+void batch_fill_none(struct batch_rows *b, int64_t at, int64_t length)
 {
-    for (int64_t t = 0; t < S; t++) {
+    for (int64_t t = 0; t < length; t++) {
         b->ids[at + t] = 0;
         b->labels[at + t] = -1;
         b->place[at + t] = b->position[at + t] = (int32_t)t;
@@ -140,23 +140,33 @@ static void row_mask(const struct tokens *f, const struct batch_rows *b, int64_t
     }
 }
 
+enum status batch_fill_run(const struct tokens *f, struct batch_rows *b, int64_t at, int64_t length,
+                           int64_t first, int64_t n, int document_mask, int mask_seams,
+                           struct err *e)
+{
+    enum status st;
+
+    batch_fill_none(b, at, length);
+    if ((st = tokens_read(f, first, n, b->ids + at, e)) != OK ||
+        (st = tokens_read(f, first + 1, min_i64(n, f->count - first - 1), b->labels + at, e)) != OK)
+        return st;
+    if (document_mask)
+        row_mask(f, b, at, first, n, mask_seams);
+    return OK;
+}
+
 enum status batch_fill(const struct corpus *c, struct batch_rows *b, int r, int64_t k,
                        int document_mask, int mask_seams, struct err *e)
 {
-    int64_t S = c->S, at = r * S, first;
+    int64_t S = c->S, at = r * S;
     const struct tokens *f;
-    enum status st;
 
     BUG_IF(k >= c->samples);
-    row_empty(b, at, S);
-    if (k < 0)
+    if (k < 0) {
+        batch_fill_none(b, at, S);
         return OK;
+    }
     f = &c->file[file_of(c, k)];
-    first = (k - c->first_sample[f - c->file]) * S;
-    if ((st = tokens_read(f, first, S, b->ids + at, e)) != OK ||
-        (st = tokens_read(f, first + 1, S, b->labels + at, e)) != OK)
-        return st;
-    if (document_mask)
-        row_mask(f, b, at, first, S, mask_seams);
-    return OK;
+    return batch_fill_run(f, b, at, S, (k - c->first_sample[f - c->file]) * S, S, document_mask,
+                          mask_seams, e);
 }

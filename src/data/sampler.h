@@ -21,14 +21,21 @@ void corpus_close(struct corpus *c) LOCAL;
  * keyed by (seed, epoch). */
 int64_t sampler_index(const struct corpus *c, uint64_t seed, int shuffle, int64_t n) LOCAL;
 
-struct batch_rows {         /* host arrays of one micro-batch [rows * S], row-major */
-    int32_t *ids, *labels;  /* labels shifted; -1: not counted */
-    int32_t *place;         /* in the sequence */
-    int32_t *start;         /* place where its document begins in the sequence; 0 without mask */
-    int32_t *position;      /* place - start */
+struct batch_rows {        /* host arrays of one micro-batch [rows * S], row-major */
+    int32_t *ids, *labels; /* labels shifted; -1: not counted */
+    int32_t *place;        /* in the sequence */
+    int32_t *start;        /* place where its document begins in the sequence; 0 without mask */
+    int32_t *position;     /* place - start */
 };
-/* Row r gets corpus sample k; k < 0 fills the row with a sample that does not count (id 0, labels
- * -1). Labels across a document seam do not count if mask_seams (only with document_mask). */
+/* The row of `length` places at element `at`: n tokens of the file from `first` on and their
+ * labels, then places that do not count; at the file's end the last label does not. */
+enum status batch_fill_run(const struct tokens *f, struct batch_rows *b, int64_t at, int64_t length,
+                           int64_t first, int64_t n, int document_mask, int mask_seams,
+                           struct err *e) LOCAL;
+/* A row that does not count (id 0, labels -1). */
+void batch_fill_none(struct batch_rows *b, int64_t at, int64_t length) LOCAL;
+/* Row r gets corpus sample k; k < 0: none. Labels across a document seam do not count if mask_seams
+ * (only with document_mask). */
 enum status batch_fill(const struct corpus *c, struct batch_rows *b, int r, int64_t k,
                        int document_mask, int mask_seams, struct err *e) LOCAL;
 #endif

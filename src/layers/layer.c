@@ -7,10 +7,11 @@
 enum { HEAD_BYTES = 64 << 20 }; /* logits held at a time */
 
 void env_init(struct env *e, const struct ops *ops, const struct grid *g, const struct params *ps,
-              int64_t B, int64_t S, enum dtype t, int threads)
+              int64_t B, int64_t S, enum dtype t, int threads, const struct forward_use *use)
 {
     const struct dims *d = &ps->d;
     int64_t row = d->Vl * (int64_t)dtype_size(t);
+    int b = 0;
 
     *e = (struct env){ .ops = ops,
                        .g = g,
@@ -22,8 +23,12 @@ void env_init(struct env *e, const struct ops *ops, const struct grid *g, const 
                        .t = t,
                        .stat = t == F64 ? F64 : F32,
                        .grad = t == F64 ? F64 : F32,
-                       .threads = threads };
+                       .threads = threads,
+                       .use = use };
     e->Ts = e->T / g->tp;
+    while (b < ps->nbuckets && ps->b[b].layer < 0)
+        b++;
+    e->first_layer = b < ps->nbuckets ? ps->b[b].layer : 0;
     e->att = (struct attention_shape){ .B = (int)B,
                                        .Tq = (int)(S / g->cp),
                                        .Tk = (int)(S / g->cp),
@@ -34,7 +39,22 @@ void env_init(struct env *e, const struct ops *ops, const struct grid *g, const 
                                        .ldkv = d->qkv,
                                        .ldo = (int64_t)d->Hl * d->K,
                                        .scale = 1 / sqrt((double)d->K) };
+    if (use && use->kept) {
+        e->att.Tk = (int)use->kept;
+        e->att.ldkv = (int64_t)2 * d->Gl * d->K;
+    }
     e->head_rows = min_i64(e->T, max_i64(64, min_i64(512, HEAD_BYTES / row)));
+}
+
+void env_set_tokens(struct env *e, int64_t S)
+{
+    BUG_IF(!e->use || e->B * S % e->g->tp != 0);
+    e->S = S;
+    e->T = e->B * S;
+    e->Ts = e->T / e->g->tp;
+    e->att.Tq = (int)S;
+    if (!e->use->kept)
+        e->att.Tk = (int)S;
 }
 
 void env_place(struct env *e, struct arena *keep, struct arena *scratch, int64_t positions,
@@ -42,6 +62,7 @@ void env_place(struct env *e, struct arena *keep, struct arena *scratch, int64_t
 {
     const struct dims *d = &e->d;
     struct scratch *s = &e->s;
+    int train = e->use == NULL;
     size_t top;
 
     e->rope = operand_take(keep, positions * d->K, e->stat);
@@ -49,21 +70,23 @@ void env_place(struct env *e, struct arena *keep, struct arena *scratch, int64_t
     s->partial = operand_take(scratch, e->g->tp > 1 ? e->T * d->D : 0, e->t);
     top = arena_mark(scratch);
     s->r = operand_take(scratch, e->Ts * d->D, e->t);
-    s->dh = operand_take(scratch, e->T * d->Fl, e->t);
-    s->dout = operand_take(scratch, e->T * e->att.ldo, e->t);
-    s->delta = operand_take(scratch, e->T * d->Hl, e->stat);
+    s->dh = operand_take(scratch, train * e->T * d->Fl, e->t);
+    s->dout = operand_take(scratch, train * e->T * e->att.ldo, e->t);
+    s->delta = operand_take(scratch, train * e->T * d->Hl, e->stat);
     s->attention = arena_take(scratch, e->ops->attention_scratch(&e->att, e->t, e->threads));
     if (!last_stage)
         return;
     arena_rewind(scratch, top); /* the head runs when no block does */
     s->logits = operand_take(scratch, e->head_rows * d->Vl, e->stat);
-    s->dlogits = e->t == e->stat ? s->logits : operand_take(scratch, e->head_rows * d->Vl, e->t);
-    s->dhead = operand_take(scratch, e->T * d->D, e->t);
+    s->dlogits =
+        e->t == e->stat || !train ? s->logits : operand_take(scratch, e->head_rows * d->Vl, e->t);
+    s->dhead = operand_take(scratch, train * e->T * d->D, e->t);
     s->nf = operand_take(scratch, e->Ts * d->D, e->t);
     s->rstd_f = operand_take(scratch, e->Ts, e->stat);
     s->stats = operand_take(scratch, e->head_rows * 3, e->stat);
     s->stats_all = operand_take(scratch, e->head_rows * 3 * e->g->tp, e->stat);
     s->lse = operand_take(scratch, e->head_rows, e->stat);
+    s->picked = operand_take(scratch, train ? 0 : e->use->rows * d->D, e->t);
 }
 
 static double rope_frequency(const struct rope_scaling *s, double f)

@@ -55,6 +55,16 @@ void stage_acts_place(struct stage_acts *a, struct arena *step, const struct env
     }
 }
 
+void stage_acts_share(struct stage_acts *a, struct arena *step, const struct env *e, int layers,
+                      const struct block_acts *shared)
+{
+    a->in = a->out = border(step, e);
+    for (int i = 0; i < layers; i++) {
+        a->block[i] = *shared;
+        a->block[i].x = a->in;
+    }
+}
+
 void stage_stash_place(struct stage_stash *s, struct arena *step, const struct env *e, int layers)
 {
     for (int i = 0; i < layers && !s->window; i++)

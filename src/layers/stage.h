@@ -35,6 +35,9 @@ void stage_windows_place(struct acts_window *a, struct stash_window *s, struct a
                          struct arena *host, const struct env *e) LOCAL;
 void stage_acts_place(struct stage_acts *a, struct arena *step, const struct env *e,
                       int layers) LOCAL;
+/* Without a backward pass: all blocks share what they use, and the stream is one buffer. */
+void stage_acts_share(struct stage_acts *a, struct arena *step, const struct env *e, int layers,
+                      const struct block_acts *shared) LOCAL;
 void stage_stash_place(struct stage_stash *s, struct arena *step, const struct env *e,
                        int layers) LOCAL;
 struct operand stage_output(const struct stage *st, const struct stage_acts *a) LOCAL;

@@ -130,7 +130,7 @@ static enum status read_input(struct run *r, const struct run_request *q, int ra
 
 /* ---- all ranks ---- */
 
-static enum status open_data(struct run *r, struct err *e)
+static enum status open_data(struct run *r, struct comm *world, struct err *e)
 {
     const struct config *c = r->c;
     const char *train[64], *validation = c->data.validation;
@@ -141,7 +141,7 @@ static enum status open_data(struct run *r, struct err *e)
     st = corpus_open(&r->train, train, c->data.train.n, c->train.sequence_length, e);
     if (st == OK && c->eval.interval > 0)
         st = corpus_open(&r->validation, &validation, 1, c->train.sequence_length, e);
-    return agree(r->g.world, st, e);
+    return agree(world, st, e);
 }
 
 /* Sum over a node of what its ranks need, against the limit of the node and what its GPUs have. */
@@ -227,12 +227,6 @@ static enum status set_values(struct run *r, struct err *e)
     enum status st;
 
     start_loss_scale(r);
-    env_fill_rope(&r->s.env,
-                  &(struct rope_scaling){ c->model.rope_scaling_type, c->model.rope_scaling_factor,
-                                          c->model.rope_low_freq_factor,
-                                          c->model.rope_high_freq_factor,
-                                          c->model.rope_original_max_position_embeddings },
-                  r->s.positions);
     if (r->resume_from[0])
         return load_checkpoint(r, e);
     st = c->model.init_from[0] ? import_weights(c->model.init_from, &r->s.optim, e)
@@ -275,10 +269,53 @@ static void place_rows(struct run *r)
                                    mem_take(bytes), mem_take(bytes) };
 }
 
+static void fill_rope(struct run *r)
+{
+    const struct config *c = r->c;
+
+    env_fill_rope(&r->s.env,
+                  &(struct rope_scaling){ c->model.rope_scaling_type, c->model.rope_scaling_factor,
+                                          c->model.rope_low_freq_factor,
+                                          c->model.rope_high_freq_factor,
+                                          c->model.rope_original_max_position_embeddings },
+                  r->s.positions);
+}
+
+enum status run_open(struct run *r, struct comm *world, const struct forward_use *use,
+                     struct err *e)
+{
+    const struct config *c = r->c;
+    int threads;
+    enum status st =
+        grid_create(&r->g, world, (int)c->parallel.tp, (int)c->parallel.cp, (int)c->parallel.dp,
+                    (int)c->parallel.pp, dims_of(c, (int)c->parallel.tp).kv_copies, e);
+
+    if ((st = agree(world, st, e)) != OK)
+        return st;
+    if ((st = choose_backend(r, &threads, e)) != OK)
+        return st;
+    st = setup_build(&r->s, c, &r->g, r->ops, threads, use, e);
+    if ((st = agree(world, st, e)) != OK || (st = device_choose_attention(r, e)) != OK ||
+        (st = check_memory(r, e)) != OK)
+        return st;
+    if (!use)
+        connect_tied(r);
+    st = device_connect(r, e);
+    if ((st = agree(world, st, e)) != OK)
+        return st;
+    if (r->ops->device && (st = check_memory(r, e)) != OK) /* what NCCL took is missing now */
+        return st;
+    place_rows(r);
+    r->resident = mem_resident();
+    st = setup_open(&r->s, r->q, e);
+    if ((st = agree(world, st, e)) == OK)
+        fill_rope(r);
+    return st;
+}
+
 enum status run_begin(struct run *r, struct comm *world, const struct run_request *q, struct err *e)
 {
     struct config *c = r->c;
-    int threads;
     enum status st = OK;
 
     if (world->rank == 0)
@@ -289,26 +326,8 @@ enum status run_begin(struct run *r, struct comm *world, const struct run_reques
     comm_bytes_from(world, r->resume_from, sizeof r->resume_from, 0);
     comm_bytes_from(world, &r->resumed_elsewhere, sizeof r->resumed_elsewhere, 0);
     comm_bytes_from(world, &r->attention_before, sizeof r->attention_before, 0);
-    st = grid_create(&r->g, world, (int)c->parallel.tp, (int)c->parallel.cp, (int)c->parallel.dp,
-                     (int)c->parallel.pp, dims_of(c, (int)c->parallel.tp).kv_copies, e);
-    if ((st = agree(world, st, e)) != OK)
-        return st;
-    if ((st = choose_backend(r, &threads, e)) != OK)
-        return st;
-    st = setup_build(&r->s, c, &r->g, r->ops, threads, e);
-    if ((st = agree(world, st, e)) != OK || (st = device_choose_attention(r, e)) != OK ||
-        (st = open_data(r, e)) != OK || (st = check_memory(r, e)) != OK)
-        return st;
-    connect_tied(r);
-    st = device_connect(r, e);
-    if ((st = agree(world, st, e)) != OK)
-        return st;
-    if (r->ops->device && (st = check_memory(r, e)) != OK) /* what NCCL took is missing now */
-        return st;
-    place_rows(r);
-    r->resident = mem_resident();
-    st = setup_open(&r->s, r->q, e);
-    if ((st = agree(world, st, e)) != OK || (st = set_values(r, e)) != OK)
+    if ((st = open_data(r, world, e)) != OK || (st = run_open(r, world, NULL, e)) != OK ||
+        (st = set_values(r, e)) != OK)
         return st;
     device_measure_peak(r);
     r->input_nml = config_write(c);

@@ -45,7 +45,7 @@ static enum status setup_of_stage(struct setup *s, const struct config *c, const
 
     at.pp_rank = p;
     at.tp_rank = at.dp_rank = at.cp_rank = 0;
-    st = setup_build(s, c, &at, ops, threads, e);
+    st = setup_build(s, c, &at, ops, threads, NULL, e);
     if (st == OK)
         setup_measure(s);
     return st;

@@ -50,6 +50,10 @@ enum status train_main(struct comm *world, const struct run_request *r) COLL(wor
 enum status run_begin(struct run *r, struct comm *world, const struct run_request *q, struct err *e)
     COLL(world);
 void run_end(struct run *r) COLL(world);
+/* The part that does not depend on what the run is for: from a resolved r->c, the same everywhere,
+ * to memory that is placed; weights have no values yet. use: as of setup_build. */
+enum status run_open(struct run *r, struct comm *world, const struct forward_use *use,
+                     struct err *e) COLL(world);
 /* ---- device.c: where the run computes ---- */
 /* run.device = 'auto' becomes 'cuda' if every rank has a device that can be used, else 'cpu'. */
 void device_resolve(struct run *r) COLL(world);

@@ -85,7 +85,8 @@ static enum status check_offload(const struct setup *s, struct err *e)
 }
 
 enum status setup_build(struct setup *s, const struct config *c, const struct grid *g,
-                        const struct ops *ops, int threads, struct err *e)
+                        const struct ops *ops, int threads, const struct forward_use *use,
+                        struct err *e)
 {
     const struct ops *state_ops;
     int *stage;
@@ -93,6 +94,7 @@ enum status setup_build(struct setup *s, const struct config *c, const struct gr
 
     *s = (struct setup){ .c = c,
                          .g = *g,
+                         .use = use,
                          .ops = ops,
                          .threads = threads,
                          .t = compute_types[c->train.dtype],
@@ -101,20 +103,23 @@ enum status setup_build(struct setup *s, const struct config *c, const struct gr
                          .B = c->train.micro_batch_size,
                          .GB = c->train.global_batch_size };
     s->mbs = (int)(s->GB / (s->B * g->dp));
-    s->positions = s->S;
+    s->positions = use && use->kept ? use->kept : s->S;
     split_layers(s);
     if ((st = build_schedule(s, e)) != OK || (st = check_offload(s, e)) != OK)
         return st;
     stage = s->train.stage_of + g->pp_rank * s->train.chunks;
     params_build(&s->params, &s->d, g->tp_rank, s->stages, s->first_layer, stage, s->train.chunks);
-    env_init(&s->env, ops, &s->g, &s->params, s->B, s->S, s->t, threads);
+    env_init(&s->env, ops, &s->g, &s->params, s->B, s->S, s->t, threads, use);
     if ((st = choose_state_ops(s, &state_ops, e)) != OK)
         return st;
-    optim_init(&s->optim, ops, state_ops, &s->g, &s->params, s->t, (int)c->parallel.zero_stage);
+    if (use)
+        optim_init_weights(&s->optim, ops, &s->g, &s->params, s->t);
+    else
+        optim_init(&s->optim, ops, state_ops, &s->g, &s->params, s->t, (int)c->parallel.zero_stage);
     s->env.weights = s->optim.weights;
     s->env.grads = s->optim.grads;
-    pipeline_init(&s->pipe, &s->env, &s->optim, &s->train, &s->eval, s->first_layer,
-                  c->train.offload == OFFLOAD_ACTIVATIONS);
+    pipeline_init(&s->pipe, &s->env, use ? NULL : &s->optim, use ? NULL : &s->train, &s->eval,
+                  s->first_layer, c->train.offload == OFFLOAD_ACTIVATIONS);
     return OK;
 }
 

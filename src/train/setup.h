@@ -8,7 +8,8 @@
 
 struct setup {
     const struct config *c;
-    struct grid g; /* communicators are NULL in a plan */
+    struct grid g;                 /* communicators are NULL in a plan */
+    const struct forward_use *use; /* NULL: training */
     const struct ops *ops;
     int threads;
     enum dtype t;
@@ -33,10 +34,11 @@ enum status setup_find_device(const struct config *c, int local_rank, struct err
 /* The compute backend that the input asks for; run.device 'auto' counts as 'cpu'. Looks at no
  * device. */
 enum status setup_choose_ops(const struct config *c, const struct ops **ops, struct err *e) LOCAL;
-/* c is resolved (dp, vocab_size known) and its rules hold. g: numbers for this rank; copied.
- * E_INPUT. */
+/* c is resolved (dp, vocab_size known) and its rules hold. g: numbers for this rank; copied. use:
+ * NULL for training; else forward passes alone, and nothing that an optimiser needs. E_INPUT. */
 enum status setup_build(struct setup *s, const struct config *c, const struct grid *g,
-                        const struct ops *ops, int threads, struct err *e) LOCAL;
+                        const struct ops *ops, int threads, const struct forward_use *use,
+                        struct err *e) LOCAL;
 void setup_measure(struct setup *s) LOCAL; /* arenas' peaks */
 /* After setup_measure: the arenas where operations run; those of offloading, in host memory. */
 size_t setup_bytes(const struct setup *s) LOCAL;

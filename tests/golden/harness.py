@@ -66,7 +66,7 @@ def metrics(d):
     return [out[k] for k in sorted(out)]
 
 
-DTYPES = {'F64': np.float64, 'F32': np.float32, 'F16': np.float16, 'I32': np.int32, 'BF16': np.uint16}
+DTYPES = {'F64': np.float64, 'F32': np.float32, 'F16': np.float16, 'I32': np.int32, 'I64': np.int64, 'BF16': np.uint16}
 
 
 def safetensors(path):
