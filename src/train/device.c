@@ -42,7 +42,8 @@ static enum status choose_attention(struct run *r, int word, int *taken, struct 
     const struct config *c = r->c;
     const struct attention_shape *s = &r->s.env.att;
     struct attention_choice choice = { .deterministic = c->train.deterministic,
-                                       .whole = !c->data.document_mask && r->g.cp == 1 };
+                                       .whole = !c->data.document_mask && r->g.cp == 1 &&
+                                                !r->s.env.use };
     struct config_word w = config_word(KEY_debug_attention, word);
     enum status st = OK;
 
