@@ -26,7 +26,24 @@ static const struct option_row import_rows[] = {
     { "output", 'o', "OUT.h5", OPTION_REQUIRED, NULL, "the token file to write" },
 };
 
+/* Of files that do not say it themselves. */
+#define STATED_ROWS                                                    \
+    { "dtype",                                                         \
+      0,                                                               \
+      "TYPE",                                                          \
+      OPTION_OPTIONAL,                                                 \
+      "uint16|uint32|int32|int64",                                     \
+      "of the tokens in a raw file: uint16, uint32, int32 or int64" }, \
+    {                                                                  \
+        "eod", 0, "ID", OPTION_OPTIONAL, NULL,                         \
+            "the end-of-document token of a file that "                \
+            "does not say it"                                          \
+    }
+
+static const struct option_row stated_rows[] = { STATED_ROWS };
+
 static const struct option_row peek_rows[] = {
+    STATED_ROWS,
     { "first", 0, "D", OPTION_OPTIONAL, NULL, "the first document to show [0]" },
     { "documents", 0, "N", OPTION_OPTIONAL, NULL, "how many documents [3]" },
     { "tokens", 0, "N", OPTION_OPTIONAL, NULL, "at most so many tokens of each [200]" },
@@ -66,26 +83,42 @@ static enum status run_import(const struct options *o, struct err *e)
     return st == OK ? import_tokens(&a, e) : st;
 }
 
+static enum status stated_of(const struct options *o, struct tokens_stated *s, struct err *e)
+{
+    *s = (struct tokens_stated){ -1, -1 };
+    if (options_given(o, "dtype"))
+        s->dtype = dtype_from_name(options_text(o, "dtype"));
+    return options_i64(o, "eod", 0, COUNT_MAX, &s->eod, e);
+}
+
 static enum status run_info(const struct options *o, struct err *e)
 {
-    return show_tokens_info(options_operands(o)[0], e);
+    struct tokens_stated s;
+    enum status st = stated_of(o, &s, e);
+
+    return st == OK ? show_tokens_info(options_operands(o)[0], &s, e) : st;
 }
 
 static enum status run_peek(const struct options *o, struct err *e)
 {
     int64_t first = 0, documents = 3, tokens = 200;
+    struct tokens_stated s;
     enum status st;
 
-    if ((st = options_i64(o, "first", 0, INT64_MAX, &first, e)) != OK ||
+    if ((st = stated_of(o, &s, e)) != OK ||
+        (st = options_i64(o, "first", 0, INT64_MAX, &first, e)) != OK ||
         (st = options_i64(o, "documents", 1, COUNT_MAX, &documents, e)) != OK ||
         (st = options_i64(o, "tokens", 1, COUNT_MAX, &tokens, e)) != OK)
         return st;
-    return show_tokens_peek(options_operands(o)[0], first, documents, tokens, e);
+    return show_tokens_peek(options_operands(o)[0], &s, first, documents, tokens, e);
 }
 
 static enum status run_check(const struct options *o, struct err *e)
 {
-    return show_tokens_check(options_operands(o)[0], e);
+    struct tokens_stated s;
+    enum status st = stated_of(o, &s, e);
+
+    return st == OK ? show_tokens_check(options_operands(o)[0], &s, e) : st;
 }
 
 static const struct command commands[] = {
@@ -101,12 +134,16 @@ static const struct command commands[] = {
       "Make a token file of a raw little-endian stream of tokens\n"
       "(nanoGPT, datatrove .ds, Megatron .bin). Every token is checked.",
       import_rows, COUNT_OF(import_rows), run_import },
-    { "info", "FILE", 1, 1, "Say what a token file holds.", NULL, 0, run_info },
+    { "info", "FILE", 1, 1,
+      "Say what a token file holds: ours, Megatron's .bin (with its .idx), datatrove's .ds,\n"
+      "llm.c's .bin, or a raw file with --dtype.",
+      stated_rows, COUNT_OF(stated_rows), run_info },
     { "peek", "FILE", 1, 1,
       "Show the beginning of documents, decoded.\n"
       "Without a tokenizer that this build knows, the ids.",
       peek_rows, COUNT_OF(peek_rows), run_peek },
-    { "check", "FILE", 1, 1, "Check every token, the documents and the hash.", NULL, 0, run_check },
+    { "check", "FILE", 1, 1, "Check every token, the documents and the hash.", stated_rows,
+      COUNT_OF(stated_rows), run_check },
 };
 
 int main(int argc, char **argv)

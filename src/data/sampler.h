@@ -9,23 +9,29 @@ struct corpus { /* the files of &data train (or validation), one after the other
     /* [nfiles + 1]: samples of file i are first_sample[i] .. first_sample[i+1]-1 */
     int64_t *first_sample;
     int64_t S, samples, count; /* sequence length; P = sum of floor((tokens-1)/S); tokens in all */
-    int64_t vocab_size, eod;   /* must agree between files */
+    int64_t vocab_size, eod;   /* must agree between the files that say it; 0, -1: none does */
     char hash[33];             /* of the files' hashes in order */
 };
-/* E_FILE for a bad or too small file (P = 0: says tokens, S and the cure). */
+/* stated: of the files that do not say it; NULL: nothing. E_FILE for a bad or too small file (P =
+ * 0: says tokens, S and the cure). */
 enum status corpus_open(struct corpus *c, const char *const *paths, int n, int64_t S,
-                        struct err *e) LOCAL;
+                        const struct tokens_stated *stated, struct err *e) LOCAL;
+/* The model has rows for ids below vocab_size: looks at samples of all files now (E_FILE), and
+ * batch_fill at all that it reads. */
+enum status corpus_limit(struct corpus *c, int64_t vocab_size, struct err *e) LOCAL;
+/* A file that neither lists documents nor has an id that ends them, or NULL. */
+const struct tokens *corpus_without_documents(const struct corpus *c) LOCAL;
 void corpus_close(struct corpus *c) LOCAL;
 
 /* Sample n of the stream -> sample of the corpus: epoch n/P, place n%P, shuffled by a permutation
  * keyed by (seed, epoch). */
 int64_t sampler_index(const struct corpus *c, uint64_t seed, int shuffle, int64_t n) LOCAL;
 
-struct batch_rows {         /* host arrays of one micro-batch [rows * S], row-major */
-    int32_t *ids, *labels;  /* labels shifted; -1: not counted */
-    int32_t *place;         /* in the sequence */
-    int32_t *start;         /* place where its document begins in the sequence; 0 without mask */
-    int32_t *position;      /* place - start */
+struct batch_rows {        /* host arrays of one micro-batch [rows * S], row-major */
+    int32_t *ids, *labels; /* labels shifted; -1: not counted */
+    int32_t *place;        /* in the sequence */
+    int32_t *start;        /* place where its document begins in the sequence; 0 without mask */
+    int32_t *position;     /* place - start */
 };
 /* Row r gets corpus sample k; k < 0 fills the row with a sample that does not count (id 0, labels
  * -1). Labels across a document seam do not count if mask_seams (only with document_mask). */

@@ -34,6 +34,7 @@ enum config_attention { ATTENTION_AUTO, ATTENTION_OWN, ATTENTION_CUDNN };
 enum config_backend { BACKEND_AUTO, BACKEND_REFERENCE, BACKEND_CPU };
 enum config_dtype { CONFIG_FLOAT32, CONFIG_FLOAT64, CONFIG_BFLOAT16, CONFIG_FLOAT16 };
 enum config_offload { OFFLOAD_NONE, OFFLOAD_OPTIMIZER, OFFLOAD_ACTIVATIONS };
+enum config_data_dtype { DATA_SAID, DATA_UINT16, DATA_UINT32, DATA_INT32, DATA_INT64 };
 enum config_isa { ISA_AUTO, ISA_AVX512, ISA_AVX2, ISA_BASELINE };
 
 /* struct config { struct { char name[CONFIG_TEXT]; ... } run; struct {...} train; parallel; model;

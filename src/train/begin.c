@@ -9,6 +9,7 @@
 #include "parallel/comm_mpi.h"
 #include "train/plan.h"
 #include "train/run.h"
+#include "train/sources.h"
 
 /* ---- which checkpoint, rank 0 ---- */
 
@@ -133,14 +134,10 @@ static enum status read_input(struct run *r, const struct run_request *q, int ra
 static enum status open_data(struct run *r, struct err *e)
 {
     const struct config *c = r->c;
-    const char *train[64], *validation = c->data.validation;
-    enum status st;
+    enum status st = sources_open_train(&r->train, c, e);
 
-    for (int i = 0; i < c->data.train.n; i++)
-        train[i] = c->data.train.v[i];
-    st = corpus_open(&r->train, train, c->data.train.n, c->train.sequence_length, e);
     if (st == OK && c->eval.interval > 0)
-        st = corpus_open(&r->validation, &validation, 1, c->train.sequence_length, e);
+        st = sources_open_validation(&r->validation, c, e);
     return agree(r->g.world, st, e);
 }
 
