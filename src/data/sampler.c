@@ -36,8 +36,6 @@ static enum status file_add(struct corpus *c, const char *path, const struct tok
         c->vocab_size = t->vocab_size;
     c->nfiles++;
     c->count += t->count;
-    c->samples += (t->count - 1) / c->S;
-    c->first_sample[c->nfiles] = c->samples;
     return check_alike(c, t, e);
 }
 
@@ -52,6 +50,23 @@ static void hash_files(struct corpus *c)
     memcpy(c->hash, text.s, sizeof c->hash);
 }
 
+/* Samples of length S: first_sample, samples. */
+static enum status number_samples(struct corpus *c, struct err *e)
+{
+    c->first_sample = mem_take(((size_t)c->nfiles + 1) * sizeof *c->first_sample);
+    for (int i = 0; i < c->nfiles; i++) {
+        c->samples += (c->file[i].count - 1) / c->S;
+        c->first_sample[i + 1] = c->samples;
+    }
+    if (c->samples > 0)
+        return OK;
+    return err_set(
+        e, E_FILE,
+        "%s: %lld tokens are too few: one sample of sequence_length = %lld needs %lld in "
+        "one file; make sequence_length smaller or take more text",
+        c->file[0].path, (long long)c->count, (long long)c->S, (long long)c->S + 1);
+}
+
 enum status corpus_open(struct corpus *c, const char *const *paths, int n, int64_t S,
                         const struct tokens_stated *stated, struct err *e)
 {
@@ -60,19 +75,27 @@ enum status corpus_open(struct corpus *c, const char *const *paths, int n, int64
     BUG_IF(n < 1 || S < 1);
     *c = (struct corpus){ .S = S, .eod = -1 };
     c->file = mem_take((size_t)n * sizeof *c->file);
-    c->first_sample = mem_take(((size_t)n + 1) * sizeof *c->first_sample);
     for (int i = 0; i < n && st == OK; i++)
         st = file_add(c, paths[i], stated, e);
-    if (st == OK && c->samples == 0)
-        st = err_set(e, E_FILE,
-                     "%s: %lld tokens are too few: one sample of sequence_length = %lld needs %lld "
-                     "in one file; "
-                     "make sequence_length smaller or take more text",
-                     paths[0], (long long)c->count, (long long)S, (long long)S + 1);
+    if (st == OK)
+        st = number_samples(c, e);
     if (st == OK)
         hash_files(c);
     else
         corpus_close(c);
+    return st;
+}
+
+enum status corpus_view(struct corpus *v, const struct corpus *c, int64_t S, struct err *e)
+{
+    enum status st;
+
+    *v = *c;
+    v->S = S;
+    v->samples = 0;
+    v->borrowed = 1;
+    if ((st = number_samples(v, e)) != OK)
+        corpus_close(v);
     return st;
 }
 
@@ -97,9 +120,10 @@ const struct tokens *corpus_without_documents(const struct corpus *c)
 
 void corpus_close(struct corpus *c)
 {
-    for (int i = 0; i < c->nfiles; i++)
+    for (int i = 0; i < c->nfiles && !c->borrowed; i++)
         tokens_close(&c->file[i]);
-    mem_give(c->file);
+    if (!c->borrowed)
+        mem_give(c->file);
     mem_give(c->first_sample);
     *c = (struct corpus){ 0 };
 }

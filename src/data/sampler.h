@@ -11,6 +11,7 @@ struct corpus { /* the files of &data train (or validation), one after the other
     int64_t S, samples, count; /* sequence length; P = sum of floor((tokens-1)/S); tokens in all */
     int64_t vocab_size, eod;   /* must agree between the files that say it; 0, -1: none does */
     char hash[33];             /* of the files' hashes in order */
+    int borrowed;              /* the files are another corpus's */
 };
 /* stated: of the files that do not say it; NULL: nothing. E_FILE for a bad or too small file (P =
  * 0: says tokens, S and the cure). */
@@ -21,6 +22,8 @@ enum status corpus_open(struct corpus *c, const char *const *paths, int n, int64
 enum status corpus_limit(struct corpus *c, int64_t vocab_size, struct err *e) LOCAL;
 /* A file that neither lists documents nor has an id that ends them, or NULL. */
 const struct tokens *corpus_without_documents(const struct corpus *c) LOCAL;
+/* The same files in samples of another length; c must outlive it. E_FILE as corpus_open. */
+enum status corpus_view(struct corpus *v, const struct corpus *c, int64_t S, struct err *e) LOCAL;
 void corpus_close(struct corpus *c) LOCAL;
 
 /* Sample n of the stream -> sample of the corpus: epoch n/P, place n%P, shuffled by a permutation

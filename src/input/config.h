@@ -78,7 +78,8 @@ int config_choice(enum config_key key, const char *word) LOCAL;
 char *config_write(const struct config *c) LOCAL;
 /* Compare with the text stored in a checkpoint, after the program filled in what it knows: a FIXED
  * key that differs is an error naming all of them with both values (E_INPUT); ANNOUNCED and USED
- * ones come as lines in *notes (mem_take; "" when none). A text that does not parse: E_FILE. With init_from,
+ * ones come as lines in *notes (mem_take; "" when none). A text that does not parse: E_FILE. With
+ * init_from,
  * keys of &model that were not given are not compared: config_take_model brings them. */
 enum status config_compare(const struct config *now, const char *stored, char **notes,
                            struct err *e) LOCAL;

@@ -293,7 +293,7 @@ int config_stored_choice(enum config_key key, const char *stored)
     int value = 0;
 
     BUG_IF(config_table.keys[key].type != TABLE_CHOICE);
-    if (parse_stored(old, stored, NULL) == OK)
+    if (config_read_stored(old, stored, NULL) == OK)
         value = *(const int *)((const char *)old + config_table.keys[key].at);
     mem_give(old);
     return value;

@@ -10,23 +10,17 @@ void env_init(struct env *e, const struct ops *ops, const struct grid *g, const 
               int64_t B, int64_t S, enum dtype t, int threads)
 {
     const struct dims *d = &ps->d;
-    int64_t row = d->Vl * (int64_t)dtype_size(t);
 
     *e = (struct env){ .ops = ops,
                        .g = g,
                        .ps = ps,
                        .d = *d,
                        .B = B,
-                       .S = S,
-                       .T = B * S / g->cp,
                        .t = t,
                        .stat = t == F64 ? F64 : F32,
                        .grad = t == F64 ? F64 : F32,
                        .threads = threads };
-    e->Ts = e->T / g->tp;
     e->att = (struct attention_shape){ .B = (int)B,
-                                       .Tq = (int)(S / g->cp),
-                                       .Tk = (int)(S / g->cp),
                                        .H = d->Hl,
                                        .G = d->Gl,
                                        .K = d->K,
@@ -34,7 +28,39 @@ void env_init(struct env *e, const struct ops *ops, const struct grid *g, const 
                                        .ldkv = d->qkv,
                                        .ldo = (int64_t)d->Hl * d->K,
                                        .scale = 1 / sqrt((double)d->K) };
+    env_use_length(e, S);
+}
+
+void env_use_length(struct env *e, int64_t S)
+{
+    int64_t row = e->d.Vl * (int64_t)dtype_size(e->t);
+
+    e->S = S;
+    e->T = e->B * S / e->g->cp;
+    e->Ts = e->T / e->g->tp;
+    e->att.Tq = e->att.Tk = (int)(S / e->g->cp);
     e->head_rows = min_i64(e->T, max_i64(64, min_i64(512, HEAD_BYTES / row)));
+}
+
+void env_add_length(struct env *e, int64_t S)
+{
+    BUG_IF(S > e->S || e->nothers == COUNT_OF(e->other));
+    e->other[e->nothers++] = S;
+}
+
+/* The most of all lengths: kernels may differ. */
+static size_t attention_scratch(const struct env *e)
+{
+    size_t most = e->ops->attention_scratch(&e->att, e->t, e->threads), bytes;
+
+    for (int i = 0; i < e->nothers; i++) {
+        struct attention_shape s = e->att;
+
+        s.Tq = s.Tk = (int)(e->other[i] / e->g->cp);
+        bytes = e->ops->attention_scratch(&s, e->t, e->threads);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
 }
 
 void env_place(struct env *e, struct arena *keep, struct arena *scratch, int64_t positions,
@@ -52,7 +78,7 @@ void env_place(struct env *e, struct arena *keep, struct arena *scratch, int64_t
     s->dh = operand_take(scratch, e->T * d->Fl, e->t);
     s->dout = operand_take(scratch, e->T * e->att.ldo, e->t);
     s->delta = operand_take(scratch, e->T * d->Hl, e->stat);
-    s->attention = arena_take(scratch, e->ops->attention_scratch(&e->att, e->t, e->threads));
+    s->attention = arena_take(scratch, attention_scratch(e));
     if (!last_stage)
         return;
     arena_rewind(scratch, top); /* the head runs when no block does */

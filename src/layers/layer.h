@@ -8,7 +8,7 @@
 
 /* Everything a layer needs beside its own buffers. Ts = T/tp: with tp > 1 the residual stream, its
  * norms and its gradient are cut over the tokens (sequence parallel, Korthikanti et al. 2022). */
-enum { MAX_TP = 1024 };
+enum { MAX_TP = 1024, ENV_LENGTHS = 33 };
 
 struct env {
     const struct ops *ops;
@@ -21,6 +21,8 @@ struct env {
     struct operand *weights, *grads; /* [nbuckets], owned by the optimiser */
     struct operand rope;             /* [max_position, K] in stat             */
     struct attention_shape att;
+    int64_t other[ENV_LENGTHS]; /* lengths of sequences beside the longest */
+    int nothers;
     int threads;
     struct scratch {               /* SCRATCH arena; contents live within one action */
         struct operand wide;       /* [T, D]      a gathered input            */
@@ -48,6 +50,10 @@ struct micro_batch {
  * stage. */
 void env_init(struct env *e, const struct ops *ops, const struct grid *g, const struct params *ps,
               int64_t B, int64_t S, enum dtype t, int threads) LOCAL;
+/* Sequences of S tokens, too, will be used; env_init was given the longest. Before env_place. */
+void env_add_length(struct env *e, int64_t S) LOCAL;
+/* From now on sequences have S tokens. */
+void env_use_length(struct env *e, int64_t S) LOCAL;
 void env_place(struct env *e, struct arena *keep, struct arena *scratch, int64_t positions,
                int last_stage) LOCAL;
 /* cos and sin of every position with the model's scaling (linear; llama3 as in formats.md 2.3),

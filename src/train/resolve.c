@@ -6,13 +6,11 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "convert/import.h"
 #include "hf/hf_config.h"
 #include "parallel/grid.h"
 #include "text/byte_tokenizer.h"
-#include "train/sources.h"
 
 /* One value of config.json and its key: fills it, or must agree with what the deck gives. */
 struct fill {
@@ -121,48 +119,25 @@ static enum status fill_model(struct config *c, struct err *e)
     return st == OK ? fill_from(c, &h, e) : st;
 }
 
-static int all_exist(const char *const *paths, int n)
+enum status resolve_data(struct config *c, struct sources *plan, struct err *e)
 {
-    int all = 1;
+    int parts = (SOURCES_TRAIN | SOURCES_VALIDATION) & ~(plan ? sources_absent(c) : 0);
+    struct sources s;
+    enum status st;
 
-    for (int i = 0; i < n; i++)
-        if (!file_exists(paths[i])) {
-            all = 0;
-            warn("data file '%s' does not exist yet: make it with pretrain-data before the run",
-                 paths[i]);
-        }
-    return all;
-}
-
-enum status resolve_data(struct config *c, int absent_is_fine, struct resolve_notes *n,
-                         struct err *e)
-{
-    const char *train[CONFIG_TEXT_LIST], *validation = c->data.validation;
-    struct corpus data;
-    enum status st = OK;
-
-    *n = (struct resolve_notes){ 0 };
-    for (int i = 0; i < c->data.train.n; i++)
-        train[i] = c->data.train.v[i];
-    n->data_absent = absent_is_fine && !all_exist(train, c->data.train.n);
-    if (!n->data_absent && (st = sources_open_train(&data, c, e)) == OK) {
-        n->train_samples = data.samples;
-        n->train_tokens = data.count;
-        if (c->model.vocab_size == 0)
-            c->model.vocab_size = data.vocab_size;
-        corpus_close(&data);
-    }
-    if (st == OK && c->model.vocab_size == 0) {
+    if (!(parts & SOURCES_TRAIN) && c->model.vocab_size == 0) {
         c->model.vocab_size = BYTE_VOCAB;
         warn("model.vocab_size = 0 and the data is absent: the byte tokenizer's %d is assumed",
              BYTE_VOCAB);
     }
-    if (st != OK || !validation[0] || (absent_is_fine && !all_exist(&validation, 1)))
+    if ((st = sources_open(&s, c, parts, e)) != OK)
         return st;
-    if ((st = sources_open_validation(&data, c, e)) != OK)
-        return st;
-    n->validation_samples = data.samples;
-    corpus_close(&data);
+    if (c->model.vocab_size == 0)
+        c->model.vocab_size = sources_vocabulary(&s);
+    if (plan)
+        *plan = s;
+    else
+        sources_close(&s);
     return OK;
 }
 

@@ -7,23 +7,27 @@
 #include "parallel/agree.h"
 #include "train/run.h"
 
-/* Micro-batch m of this replica: rows k0, k0 + 1, ... of the stream, from `sample_of`. Adds to
- * *counted. */
-typedef int64_t sample_of(const struct run *r, const struct corpus *data, int64_t n);
-
-static int64_t training_sample(const struct run *r, const struct corpus *data, int64_t n)
+/* A row of a batch: sample k of a corpus; k < 0: one that does not count. */
+struct row {
+    const struct corpus *corpus;
+    int64_t k;
+};
+/* Row n of what is read: of the training data (set NULL), or of a validation set. */
+static struct row row_at(const struct run *r, const struct corpus *set, int64_t n)
 {
-    return sampler_index(data, (uint64_t)r->c->run.seed, r->c->data.shuffle, n);
+    struct mixture_draw d;
+
+    if (set)
+        return (struct row){ set,
+                             n < min_i64(r->c->eval.batches * r->s.GB, set->samples) ? n : -1 };
+    d = mixture_draw(&r->data.train, n);
+    return (struct row){ d.corpus, d.sample };
 }
 
-static int64_t validation_sample(const struct run *r, const struct corpus *data, int64_t n)
-{
-    int64_t used = min_i64(r->c->eval.batches * r->s.GB, data->samples);
-    return n < used ? n : -1;
-}
-
-static enum status load_rows(struct run *r, const struct corpus *data, sample_of *pick,
-                             int64_t first, int64_t *counted, struct err *e)
+/* This replica's rows of the batch that begins with row `first`, micro-batch by micro-batch. Adds
+ * up *counted labels. */
+static enum status load_rows(struct run *r, const struct corpus *set, int64_t first,
+                             int64_t *counted, struct err *e)
 {
     const struct setup *s = &r->s;
     int64_t share = s->GB / r->g.dp, n0 = first + r->g.dp_rank * share;
@@ -31,9 +35,12 @@ static enum status load_rows(struct run *r, const struct corpus *data, sample_of
 
     *counted = 0;
     for (int m = 0; m < s->mbs && st == OK; m++) {
-        for (int64_t b = 0; b < s->B && st == OK; b++)
-            st = batch_fill(data, &r->rows, (int)b, pick(r, data, n0 + m * s->B + b),
-                            r->c->data.document_mask, r->c->data.mask_seams, e);
+        for (int64_t b = 0; b < s->B && st == OK; b++) {
+            struct row row = row_at(r, set, n0 + m * s->B + b);
+
+            st = batch_fill(row.corpus, &r->rows, (int)b, row.k, r->c->data.document_mask,
+                            r->c->data.mask_seams, e);
+        }
         for (int64_t t = 0; t < s->B * s->S && st == OK; t++)
             *counted += r->rows.labels[t] >= 0;
         if (st == OK)
@@ -41,6 +48,12 @@ static enum status load_rows(struct run *r, const struct corpus *data, sample_of
                             r->rows.start, r->rows.position);
     }
     return st;
+}
+
+static void use_length(struct run *r, int64_t S)
+{
+    if (r->s.S != S)
+        setup_use_length(&r->s, S);
 }
 
 /* One voice of each replica: what all ranks of a replica know alike is counted once. */
@@ -125,8 +138,10 @@ enum status run_step(struct run *r, struct step_result *out, struct err *e)
                             .clip = r->c->optim.clip_grad,
                             .scale = r->scale.scale };
     double start;
-    enum status st = load_rows(r, &r->train, training_sample, r->step * r->s.GB, &counted, e);
+    enum status st;
 
+    use_length(r, sources_length(r->c, step));
+    st = load_rows(r, NULL, r->step * r->s.GB, &counted, e);
     if ((st = gather_counts(r, st, counted, counts, e)) != OK)
         return st;
     *out = (struct step_result){ .lr = o.lr,
@@ -156,15 +171,17 @@ enum status run_step(struct run *r, struct step_result *out, struct err *e)
     return OK;
 }
 
-enum status run_evaluate(struct run *r, double *loss, struct err *e)
+enum status run_evaluate(struct run *r, const struct corpus *set, double *loss, struct err *e)
 {
-    int64_t used = min_i64(r->c->eval.batches * r->s.GB, r->validation.samples), all = 0;
+    int64_t used = min_i64(r->c->eval.batches * r->s.GB, set->samples), all = 0;
     double sum = 0;
 
+    use_length(r, set->S);
     for (int64_t first = 0; first < used; first += r->s.GB) {
         int64_t counted, counts[2];
         double part, bubble;
-        enum status st = load_rows(r, &r->validation, validation_sample, first, &counted, e);
+        enum status st = load_rows(r, set, first, &counted, e);
+
         if ((st = gather_counts(r, st, counted, counts, e)) != OK)
             return st;
         pipeline_evaluate(&r->s.pipe);
