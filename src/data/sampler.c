@@ -99,13 +99,16 @@ enum status corpus_view(struct corpus *v, const struct corpus *c, int64_t S, str
     return st;
 }
 
-enum status corpus_limit(struct corpus *c, int64_t vocab_size, struct err *e)
+enum status corpus_limit(struct corpus *c, int64_t vocab_size, int look, struct err *e)
 {
     enum status st = OK;
 
     for (int i = 0; i < c->nfiles && st == OK; i++) {
-        tokens_limit(&c->file[i], vocab_size);
-        st = tokens_sample(&c->file[i], e);
+        struct tokens *t = &c->file[i];
+
+        tokens_limit(t, vocab_size);
+        if (look && (t->vocab_size == 0 || t->vocab_size > vocab_size))
+            st = tokens_sample(t, e);
     }
     return st;
 }
@@ -218,6 +221,13 @@ static enum status row_mask(const struct tokens *f, const struct batch_rows *b, 
             b->labels[at + t] = -1;
     }
     return OK;
+}
+
+void corpus_will_need(const struct corpus *c, int64_t k)
+{
+    int i = file_of(c, k);
+
+    tokens_will_need(&c->file[i], (k - c->first_sample[i]) * c->S, c->S + 1);
 }
 
 enum status batch_fill(const struct corpus *c, struct batch_rows *b, int r, int64_t k,

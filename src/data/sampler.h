@@ -17,9 +17,9 @@ struct corpus { /* the files of &data train (or validation), one after the other
  * 0: says tokens, S and the cure). */
 enum status corpus_open(struct corpus *c, const char *const *paths, int n, int64_t S,
                         const struct tokens_stated *stated, struct err *e) LOCAL;
-/* The model has rows for ids below vocab_size: looks at samples of all files now (E_FILE), and
- * batch_fill at all that it reads. */
-enum status corpus_limit(struct corpus *c, int64_t vocab_size, struct err *e) LOCAL;
+/* The model has rows for ids below vocab_size: batch_fill looks at all that it reads. With look,
+ * samples of the files that do not promise it are looked at now (E_FILE). */
+enum status corpus_limit(struct corpus *c, int64_t vocab_size, int look, struct err *e) LOCAL;
 /* A file that neither lists documents nor has an id that ends them, or NULL. */
 const struct tokens *corpus_without_documents(const struct corpus *c) LOCAL;
 /* The same files in samples of another length; c must outlive it. E_FILE as corpus_open. */
@@ -36,6 +36,8 @@ struct batch_rows {        /* host arrays of one micro-batch [rows * S], row-maj
     int32_t *start;        /* place where its document begins in the sequence; 0 without mask */
     int32_t *position;     /* place - start */
 };
+/* Sample k will be read soon. */
+void corpus_will_need(const struct corpus *c, int64_t k) LOCAL;
 /* Row r gets corpus sample k; k < 0 fills the row with a sample that does not count (id 0, labels
  * -1). Labels across a document seam do not count if mask_seams (only with document_mask). */
 enum status batch_fill(const struct corpus *c, struct batch_rows *b, int r, int64_t k,

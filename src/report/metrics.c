@@ -67,6 +67,7 @@ enum status metrics_write(struct metrics *m, const struct step_report *r, struct
     put_real(&l, "model_flops_per_second", r->flops_per_second);
     put_real(&l, "peak_fraction", r->peak_fraction);
     put_real(&l, "bubble", r->bubble);
+    put_real(&l, "data_seconds", r->data_seconds);
     for (int i = 0; i < r->nvalidations; i++)
         put_real(&l, r->validation[i].key, r->validation[i].loss);
     if (!isnan(r->loss_scale))

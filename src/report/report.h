@@ -17,8 +17,9 @@ struct step_report {
     int skipped;
     double loss_scale; /* NAN: none */
     double seconds, tokens_per_second, flops_per_second, peak_fraction;
-    double bubble; /* share of the step that ranks waited for the pipeline, mean */
-    double left;   /* seconds to the end */
+    double bubble;       /* share of the step that ranks waited for the pipeline, mean */
+    double data_seconds; /* of the step, in which ranks read its tokens, mean; NAN: not known */
+    double left;         /* seconds to the end */
 };
 
 struct metrics {

@@ -121,7 +121,8 @@ static enum status fill_model(struct config *c, struct err *e)
 
 enum status resolve_data(struct config *c, struct sources *plan, struct err *e)
 {
-    int parts = (SOURCES_TRAIN | SOURCES_VALIDATION) & ~(plan ? sources_absent(c) : 0);
+    int all = SOURCES_TRAIN | SOURCES_VALIDATION | SOURCES_LOOK;
+    int parts = all & ~(plan ? sources_absent(c) : 0);
     struct sources s;
     enum status st;
 

@@ -34,6 +34,7 @@ struct run {
     struct metrics metrics; /* rank 0 */
     int64_t resident;       /* bytes in memory before the arenas were opened */
     int64_t steps_here;     /* made by this process */
+    double data_seconds;    /* of this rank, spent on rows of the last batch */
     double step_seconds;    /* running mean, for the time left */
 };
 
@@ -67,7 +68,7 @@ void device_measure_peak(struct run *r) COLL(world);
 void device_describe(const struct run *r, char *text, size_t bytes) LOCAL;
 /* ---- step.c ---- */
 struct step_result {
-    double loss, norm, lr, bubble;
+    double loss, norm, lr, bubble, data_seconds;
     double scale; /* of the loss in this step; NAN: not scaled */
     int64_t valid_tokens;
     int skipped, stop;

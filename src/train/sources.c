@@ -101,7 +101,7 @@ static int64_t vocabulary(const struct sources *s, const struct config *c)
     return c->model.vocab_size ? c->model.vocab_size : sources_vocabulary(s);
 }
 
-static enum status check(struct corpus *data, const struct config *c, int64_t vocab_size,
+static enum status check(struct corpus *data, const struct config *c, int64_t vocab_size, int parts,
                          struct err *e)
 {
     const struct tokens *f = c->data.document_mask ? corpus_without_documents(data) : NULL;
@@ -112,7 +112,7 @@ static enum status check(struct corpus *data, const struct config *c, int64_t vo
                        "give end_of_document, the id that ends them, or convert the file",
                        f->path, f->format);
     if (vocab_size > 0)
-        return corpus_limit(data, vocab_size, e);
+        return corpus_limit(data, vocab_size, parts & SOURCES_LOOK, e);
     return err_set(e, E_INPUT,
                    "model.vocab_size = 0 takes the data's, but %s (%s) does not say it: give "
                    "vocab_size",
@@ -120,7 +120,8 @@ static enum status check(struct corpus *data, const struct config *c, int64_t vo
 }
 
 static enum status open_set(struct sources *s, const char *name, const char *path,
-                            struct tokens_stated stated, const struct config *c, struct err *e)
+                            struct tokens_stated stated, const struct config *c, int parts,
+                            struct err *e)
 {
     struct sources_set *set = &s->validation[s->nvalidations];
     int first = s->nvalidations == 0;
@@ -131,26 +132,28 @@ static enum status open_set(struct sources *s, const char *name, const char *pat
     s->nvalidations++;
     snprintf(set->name, sizeof set->name, "%s", name);
     snprintf(set->key, sizeof set->key, "validation_loss%s%s", first ? "" : "_", first ? "" : name);
-    return check(&set->corpus, c, vocabulary(s, c), e);
+    return check(&set->corpus, c, vocabulary(s, c), parts, e);
 }
 
-static enum status open_validation(struct sources *s, const struct config *c, struct err *e)
+static enum status open_validation(struct sources *s, const struct config *c, int parts,
+                                   struct err *e)
 {
     enum status st = OK;
 
     s->validation = mem_take(((size_t)c->nvalidations + 1) * sizeof *s->validation);
     if (c->data.validation[0])
         st = open_set(s, "", c->data.validation,
-                      stated_of(c->data.data_dtype, c->data.end_of_document), c, e);
+                      stated_of(c->data.data_dtype, c->data.end_of_document), c, parts, e);
     for (int i = 0; i < c->nvalidations && st == OK; i++) {
         const struct config_validation *v = &c->validations[i];
 
-        st = open_set(s, v->name, v->file, stated_of(v->data_dtype, v->end_of_document), c, e);
+        st = open_set(s, v->name, v->file, stated_of(v->data_dtype, v->end_of_document), c, parts,
+                      e);
     }
     return st;
 }
 
-static enum status open_train(struct sources *s, const struct config *c, struct err *e)
+static enum status open_train(struct sources *s, const struct config *c, int parts, struct err *e)
 {
     struct named *n = named_of(c);
     enum status st = mixture_open(&s->train, n->source, n->nsources, n->stage, n->nstages,
@@ -158,7 +161,7 @@ static enum status open_train(struct sources *s, const struct config *c, struct 
 
     mem_give(n);
     for (int i = 0; i < s->train.nsources && st == OK; i++)
-        st = check(&s->train.source[i], c, vocabulary(s, c), e);
+        st = check(&s->train.source[i], c, vocabulary(s, c), parts, e);
     return st;
 }
 
@@ -168,9 +171,9 @@ enum status sources_open(struct sources *s, const struct config *c, int parts, s
 
     *s = (struct sources){ 0 };
     if (parts & SOURCES_TRAIN)
-        st = open_train(s, c, e);
+        st = open_train(s, c, parts, e);
     if (st == OK && parts & SOURCES_VALIDATION)
-        st = open_validation(s, c, e);
+        st = open_validation(s, c, parts, e);
     if (st != OK)
         sources_close(s);
     return st;

@@ -14,10 +14,10 @@ struct sources {
     int nvalidations;
 };
 
-enum { SOURCES_TRAIN = 1, SOURCES_VALIDATION = 2 }; /* parts */
+enum { SOURCES_TRAIN = 1, SOURCES_VALIDATION = 2, SOURCES_LOOK = 4 };
 /* Opens these parts of what is named. E_FILE; E_INPUT: vocab_size is 0 and no
- * file says it, or document_mask where documents are not known. With vocab_size > 0 ids must be
- * below it: a sample of them is looked at. */
+ * file says it, or document_mask where documents are not known. Ids must be below the
+ * vocabulary: with SOURCES_LOOK a sample of them is looked at, which needs one rank only. */
 enum status sources_open(struct sources *s, const struct config *c, int parts, struct err *e) LOCAL;
 void sources_close(struct sources *s) LOCAL;
 /* The parts of which files do not exist; a warning for each file. */

@@ -24,17 +24,39 @@ static struct row row_at(const struct run *r, const struct corpus *set, int64_t 
     return (struct row){ d.corpus, d.sample };
 }
 
+/* Of this replica's in the batch that begins with row `first`. */
+static int64_t first_row(const struct run *r, int64_t first)
+{
+    return first + r->g.dp_rank * (r->s.GB / r->g.dp);
+}
+
+/* This replica's rows of the training batch that begins with row `first` are read in the next step:
+ * the system fetches them meanwhile. */
+static void expect_rows(const struct run *r, int64_t first)
+{
+    int64_t n0 = first_row(r, first);
+
+    for (int64_t n = n0; n < n0 + r->s.GB / r->g.dp; n++) {
+        struct row row = row_at(r, NULL, n);
+
+        corpus_will_need(row.corpus, row.k);
+    }
+}
+
 /* This replica's rows of the batch that begins with row `first`, micro-batch by micro-batch. Adds
  * up *counted labels. */
 static enum status load_rows(struct run *r, const struct corpus *set, int64_t first,
                              int64_t *counted, struct err *e)
 {
     const struct setup *s = &r->s;
-    int64_t share = s->GB / r->g.dp, n0 = first + r->g.dp_rank * share;
+    int64_t n0 = first_row(r, first);
     enum status st = OK;
 
     *counted = 0;
+    r->data_seconds = 0;
     for (int m = 0; m < s->mbs && st == OK; m++) {
+        double start = clock_now();
+
         for (int64_t b = 0; b < s->B && st == OK; b++) {
             struct row row = row_at(r, set, n0 + m * s->B + b);
 
@@ -43,6 +65,7 @@ static enum status load_rows(struct run *r, const struct corpus *set, int64_t fi
         }
         for (int64_t t = 0; t < s->B * s->S && st == OK; t++)
             *counted += r->rows.labels[t] >= 0;
+        r->data_seconds += clock_now() - start;
         if (st == OK)
             pipeline_upload(&r->s.pipe, m, r->rows.ids, r->rows.labels, r->rows.place,
                             r->rows.start, r->rows.position);
@@ -78,18 +101,20 @@ static enum status gather_counts(struct run *r, enum status st, int64_t counted,
     return OK;
 }
 
-/* Loss summed over replicas, and the mean share of the time that ranks waited for the pipeline. */
-static void gather_loss(struct run *r, double seconds, double *loss, double *bubble)
+/* Loss summed over replicas; means over the ranks of the share of the time that they waited for the
+ * pipeline, and of the seconds that they read data. */
+static void gather_loss(struct run *r, double seconds, double *loss, double *bubble, double *data)
 {
-    double x[2] = { 0, r->s.pipe.waited / (seconds > 0 ? seconds : 1) };
+    double x[3] = { 0, r->s.pipe.waited / (seconds > 0 ? seconds : 1), r->data_seconds };
 
     r->ops->download(r->q, &x[0], r->s.pipe.loss, sizeof(double));
     r->ops->sync(r->q);
     if (r->g.tp_rank != 0)
         x[0] = 0;
-    comm_sum_f64(r->g.world, x, 2);
+    comm_sum_f64(r->g.world, x, 3);
     *loss = x[0];
     *bubble = x[1] / r->g.ranks;
+    *data = x[2] / r->g.ranks;
 }
 
 /* Else some are printed as -nan. */
@@ -149,17 +174,20 @@ enum status run_step(struct run *r, struct step_result *out, struct err *e)
                                  .stop = (int)counts[1],
                                  .loss = NAN,
                                  .norm = NAN,
+                                 .data_seconds = NAN,
                                  .scale = r->rule.init > 0 ? r->scale.scale : NAN,
                                  .skipped = counts[0] == 0 };
     if (out->skipped) {
         r->step = step;
         return OK;
     }
+    if (step < r->c->train.train_steps)
+        expect_rows(r, step * r->s.GB);
     start = clock_now();
     r->s.pipe.step = step;
     optim_zero_gradients(&r->s.optim);
     pipeline_train(&r->s.pipe, o.scale / (double)counts[0]);
-    gather_loss(r, clock_now() - start, &out->loss, &out->bubble);
+    gather_loss(r, clock_now() - start, &out->loss, &out->bubble, &out->data_seconds);
     out->loss /= (double)counts[0];
     optim_finish_reduce(&r->s.optim);
     out->norm = optim_gradient_norm(&r->s.optim) / o.scale;
@@ -179,13 +207,13 @@ enum status run_evaluate(struct run *r, const struct corpus *set, double *loss, 
     use_length(r, set->S);
     for (int64_t first = 0; first < used; first += r->s.GB) {
         int64_t counted, counts[2];
-        double part, bubble;
+        double part, bubble, data;
         enum status st = load_rows(r, set, first, &counted, e);
 
         if ((st = gather_counts(r, st, counted, counts, e)) != OK)
             return st;
         pipeline_evaluate(&r->s.pipe);
-        gather_loss(r, 1, &part, &bubble);
+        gather_loss(r, 1, &part, &bubble, &data);
         sum += part;
         all += counts[0];
     }

@@ -66,6 +66,7 @@ static void fill_report(const struct run *r, const struct step_result *s, double
         .tokens_per_second = tokens / seconds,
         .flops_per_second = tokens * geometry_flops_per_token(&r->s.d, r->s.S) / seconds,
         .bubble = s->bubble,
+        .data_seconds = s->data_seconds,
         .left = done * r->step_seconds,
     };
     out->peak_fraction = out->flops_per_second / r->peak;
