@@ -12,10 +12,11 @@ static void test_ids(void)
     struct corpus c;
 
     write_raw(4);
-    tap_ok(holds(corpus_open(&c, &path, 1, 8, &stated, &err)) && holds(corpus_limit(&c, 251, 1, &err)),
+    tap_ok(holds(corpus_open(&c, &path, 1, 8, &stated, &err)) &&
+               holds(corpus_limit(&c, 251, 1, &err)),
            "all ids are below 251");
     tap_ok(fails(corpus_limit(&c, 250, 1, &err), "has id 250, but model.vocab_size is 250: set "
-                                              "vocab_size to at least 251"),
+                                                 "vocab_size to at least 251"),
            "not below 250, seen at the start");
     corpus_close(&c);
     put_tokens(4);
