@@ -306,10 +306,10 @@ static enum status open_raw(struct tokens *t, enum dtype type, const void *head,
 
 /* ---- identity ---- */
 
-static void take_hash(struct tokens *t)
+static void take_hash(struct tokens *t, int64_t eod)
 {
     int64_t size = (int64_t)dtype_size(t->dtype), bytes = t->count * size;
-    int64_t facts[] = { size, t->count, t->ndocuments };
+    int64_t facts[] = { size, t->count, t->ndocuments ? t->ndocuments : -1 - eod };
     int64_t looks = min_i64(t->ndocuments, HASH_BLOCKS);
     struct hash_stream *h = hash_open();
     struct hash_text text;
@@ -367,6 +367,6 @@ enum status tokens_foreign_open(struct tokens *t, struct file *f, const void *he
     if (st == OK)
         st = open_kind(t, head, n, stated, known, e);
     if (st == OK && *known && t->count > 0)
-        take_hash(t);
+        take_hash(t, stated->eod);
     return st;
 }

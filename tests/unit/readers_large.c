@@ -30,9 +30,9 @@ static void test_ids(void)
 
 /* ---- identity ---- */
 
-static struct hash_text hash_of(const char *name)
+static struct hash_text hash_of(const char *name, int64_t eod)
 {
-    struct tokens_stated stated = { U16, -1 };
+    struct tokens_stated stated = { U16, eod };
     struct hash_text h = { "" };
     struct tokens t;
 
@@ -52,25 +52,26 @@ static void test_identity(void)
     for (int i = 0; i < LARGE; i++)
         p[i] = (char)(i * 31 + (i >> 8)) | 1;
     file_write_whole(path_of("a.u"), p, LARGE, &err);
-    first = hash_of("a.u");
+    first = hash_of("a.u", -1);
     file_write_whole(path_of("b.u"), p, LARGE, &err);
-    tap_ok(first.s[31] && !strcmp(first.s, hash_of("b.u").s), "a copy has the same hash");
+    tap_ok(first.s[31] && !strcmp(first.s, hash_of("b.u", -1).s), "a copy has the same hash");
     for (int i = 0; i < COUNT_OF(at); i++) {
         p[at[i]] ^= 2;
         file_write_whole(path_of("b.u"), p, LARGE, &err);
-        tap_ok(strcmp(first.s, hash_of("b.u").s), "another byte at %lld: another hash",
+        tap_ok(strcmp(first.s, hash_of("b.u", -1).s), "another byte at %lld: another hash",
                (long long)at[i]);
         p[at[i]] ^= 2;
     }
     file_write_whole(path_of("b.u"), p, LARGE - 2, &err);
-    tap_ok(strcmp(first.s, hash_of("b.u").s), "a token less: another hash");
+    tap_ok(strcmp(first.s, hash_of("b.u", -1).s), "a token less: another hash");
+    tap_ok(strcmp(first.s, hash_of("a.u", 7).s), "documents that end elsewhere: another hash");
     mem_give(p);
     write_datatrove(2, NULL);
-    again = hash_of("d.ds");
+    again = hash_of("d.ds", -1);
     for (int d = 1; d <= DOCUMENTS; d++)
         put(d == 1 ? 2 : starts[d], 8);
     save("d.ds.index");
-    tap_ok(strcmp(again.s, hash_of("d.ds").s), "other documents: another hash");
+    tap_ok(strcmp(again.s, hash_of("d.ds", -1).s), "other documents: another hash");
 }
 
 /* ---- beyond 2^32 tokens ---- */
@@ -154,7 +155,7 @@ static void test_large(const char *name, enum dtype type)
 
 int main(void)
 {
-    tap_plan(3 + 7 + 5);
+    tap_plan(3 + 8 + 5);
     if (!mkdtemp(dir))
         return 1;
     test_ids();
