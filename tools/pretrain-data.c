@@ -1,7 +1,7 @@
 /* pretrain-data: makes token files and looks at them. */
+#include "tools/pretrain-data.h"
 #include "base/options.h"
 #include "convert/import_tokens.h"
-#include "convert/show_tokens.h"
 #include "convert/tokenize.h"
 
 enum { COUNT_MAX = 0x7fffffff };
@@ -24,12 +24,6 @@ static const struct option_row import_rows[] = {
     { "documents", 0, "STARTS.i64", OPTION_OPTIONAL, NULL,
       "int64 starts of the documents [0 and after each ID]" },
     { "output", 'o', "OUT.h5", OPTION_REQUIRED, NULL, "the token file to write" },
-};
-
-static const struct option_row peek_rows[] = {
-    { "first", 0, "D", OPTION_OPTIONAL, NULL, "the first document to show [0]" },
-    { "documents", 0, "N", OPTION_OPTIONAL, NULL, "how many documents [3]" },
-    { "tokens", 0, "N", OPTION_OPTIONAL, NULL, "at most so many tokens of each [200]" },
 };
 
 static enum status run_tokenize(const struct options *o, struct err *e)
@@ -66,28 +60,6 @@ static enum status run_import(const struct options *o, struct err *e)
     return st == OK ? import_tokens(&a, e) : st;
 }
 
-static enum status run_info(const struct options *o, struct err *e)
-{
-    return show_tokens_info(options_operands(o)[0], e);
-}
-
-static enum status run_peek(const struct options *o, struct err *e)
-{
-    int64_t first = 0, documents = 3, tokens = 200;
-    enum status st;
-
-    if ((st = options_i64(o, "first", 0, INT64_MAX, &first, e)) != OK ||
-        (st = options_i64(o, "documents", 1, COUNT_MAX, &documents, e)) != OK ||
-        (st = options_i64(o, "tokens", 1, COUNT_MAX, &tokens, e)) != OK)
-        return st;
-    return show_tokens_peek(options_operands(o)[0], first, documents, tokens, e);
-}
-
-static enum status run_check(const struct options *o, struct err *e)
-{
-    return show_tokens_check(options_operands(o)[0], e);
-}
-
 static const struct command commands[] = {
     { "tokenize", "INPUT...", 1, -1,
       "Make a token file of text.\n"
@@ -99,14 +71,26 @@ static const struct command commands[] = {
       tokenize_rows, COUNT_OF(tokenize_rows), run_tokenize },
     { "import", "RAW", 1, 1,
       "Make a token file of a raw little-endian stream of tokens\n"
-      "(nanoGPT, datatrove .ds, Megatron .bin). Every token is checked.",
+      "(nanoGPT and the like; convert takes files with an index). Every token is checked.",
       import_rows, COUNT_OF(import_rows), run_import },
-    { "info", "FILE", 1, 1, "Say what a token file holds.", NULL, 0, run_info },
+    { "info", "FILE", 1, 1,
+      "Say what a token file holds: ours, Megatron's .bin (with its .idx), datatrove's .ds,\n"
+      "llm.c's .bin, or a raw file with --dtype.",
+      data_stated_rows, COUNT_OF(data_stated_rows), data_run_info },
     { "peek", "FILE", 1, 1,
       "Show the beginning of documents, decoded.\n"
       "Without a tokenizer that this build knows, the ids.",
-      peek_rows, COUNT_OF(peek_rows), run_peek },
-    { "check", "FILE", 1, 1, "Check every token, the documents and the hash.", NULL, 0, run_check },
+      data_peek_rows, COUNT_OF(data_peek_rows), data_run_peek },
+    { "check", "FILE", 1, 1, "Check every token, the documents and the hash.", data_stated_rows,
+      COUNT_OF(data_stated_rows), data_run_check },
+    { "convert", "FILE", 1, 1,
+      "Write a token file in another format. FILE may have any format that info reads.",
+      data_convert_rows, COUNT_OF(data_convert_rows), data_run_convert },
+    { "merge", "FILE...", 1, -1,
+      "Make one token file of several of one vocabulary, in the order given.", data_merge_rows,
+      COUNT_OF(data_merge_rows), data_run_merge },
+    { "stat", "FILE", 1, 1, "Say how long documents are and how often tokens come.", data_stat_rows,
+      COUNT_OF(data_stat_rows), data_run_stat },
 };
 
 int main(int argc, char **argv)

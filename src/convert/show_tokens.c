@@ -5,7 +5,6 @@
 
 #include "base/arena.h"
 #include "base/log.h"
-#include "data/tokens.h"
 #include "text/byte_tokenizer.h"
 #include "text/utf8.h"
 
@@ -32,33 +31,44 @@ static int64_t longest(const struct tokens *t)
     int64_t most = 0;
 
     for (int64_t d = 0; d < t->ndocuments; d++) {
-        int64_t end = d + 1 < t->ndocuments ? t->documents[d + 1] : t->count;
+        int64_t length = tokens_first(t, d + 1) - tokens_first(t, d);
 
-        most = max_i64(most, end - t->documents[d]);
+        most = max_i64(most, length);
     }
     return most;
 }
 
-enum status show_tokens_info(const char *path, struct err *e)
+static void say_documents(const struct tokens *t)
+{
+    char number[32], mean[32], most[32];
+
+    if (t->ndocuments == 0)
+        say("documents     not listed");
+    else
+        say("documents     %s of %s tokens on average, %s the longest",
+            log_thousands(number, t->ndocuments), log_thousands(mean, t->count / t->ndocuments),
+            log_thousands(most, longest(t)));
+}
+
+enum status show_tokens_info(const char *path, const struct tokens_stated *stated, struct err *e)
 {
     struct tokens t;
-    enum status st = tokens_open(&t, path, e);
-    char number[32], mean[32], most[32];
+    enum status st = tokens_open_as(&t, path, stated, e);
+    char number[32];
 
     if (st != OK)
         return st;
     say("file          %s", path);
+    say("format        %s", t.format);
     say("tokens        %s (%s)", log_thousands(number, t.count), dtype_name(t.dtype));
-    say("documents     %s of %s tokens on average, %s the longest",
-        log_thousands(number, t.ndocuments), log_thousands(mean, t.count / t.ndocuments),
-        log_thousands(most, longest(&t)));
-    say("vocabulary    %s", log_thousands(number, t.vocab_size));
+    say_documents(&t);
+    say("vocabulary    %s", t.vocab_size ? log_thousands(number, t.vocab_size) : "not said");
     if (t.eod >= 0)
         say("document end  %lld", (long long)t.eod);
     else
-        say("document end  none");
+        say("document end  %s", t.vocab_size ? "none" : "not said");
     say_tokenizer(&t);
-    say("xxh3          %s", t.hash);
+    say("xxh3          %s%s", t.hash, t.vocab_size ? "" : " (of samples)");
     tokens_close(&t);
     return OK;
 }
@@ -136,11 +146,19 @@ static void say_ids(const int32_t *ids, int64_t n)
 
 static enum status peek_document(const struct tokens *t, int64_t d, int64_t tokens, struct err *e)
 {
-    int64_t at = t->documents[d], end = d + 1 < t->ndocuments ? t->documents[d + 1] : t->count;
-    int64_t n = min_i64(tokens, end - at);
-    int32_t *ids = mem_take((size_t)n * sizeof *ids);
-    enum status st = tokens_read(t, at, n, ids, e);
+    int64_t at = t->ndocuments ? tokens_first(t, d) : 0;
+    int64_t end = t->ndocuments ? tokens_first(t, d + 1) : t->count, n = min_i64(tokens, end - at);
+    int32_t *ids;
+    enum status st;
     char length[32], start[32];
+
+    if (at < 0 || n < 0 || end > t->count)
+        return err_set(e, E_FILE,
+                       "%s: document %lld is listed at tokens %lld to %lld; see "
+                       "`pretrain-data check`",
+                       t->path, (long long)d, (long long)at, (long long)end);
+    ids = mem_take((size_t)n * sizeof *ids);
+    st = tokens_read(t, at, n, ids, e);
 
     if (st == OK) {
         say("document %lld: %s tokens from %s%s", (long long)d, log_thousands(length, end - at),
@@ -151,33 +169,39 @@ static enum status peek_document(const struct tokens *t, int64_t d, int64_t toke
     return st;
 }
 
-enum status show_tokens_peek(const char *path, int64_t first, int64_t documents, int64_t tokens,
-                             struct err *e)
+enum status show_tokens_peek(const char *path, const struct tokens_stated *stated, int64_t first,
+                             int64_t documents, int64_t tokens, struct err *e)
 {
     struct tokens t;
-    enum status st = tokens_open(&t, path, e);
+    enum status st = tokens_open_as(&t, path, stated, e);
+    int64_t n = max_i64(1, t.ndocuments);
 
     if (st != OK)
         return st;
-    if (first >= t.ndocuments)
+    if (first >= n)
         st = err_set(e, E_INPUT, "--first %lld: %s has documents 0 .. %lld", (long long)first, path,
-                     (long long)t.ndocuments - 1);
-    for (int64_t d = first; d < t.ndocuments && d - first < documents && st == OK; d++)
+                     (long long)n - 1);
+    for (int64_t d = first; d < n && d - first < documents && st == OK; d++)
         st = peek_document(&t, d, tokens, e);
     tokens_close(&t);
     return st;
 }
 
-enum status show_tokens_check(const char *path, struct err *e)
+enum status show_tokens_check(const char *path, const struct tokens_stated *stated, struct err *e)
 {
     struct tokens t;
-    enum status st = tokens_open(&t, path, e);
+    int64_t largest;
+    enum status st = tokens_open_as(&t, path, stated, e);
     char tokens[32], documents[32];
 
     if (st != OK)
         return st;
-    st = tokens_check(&t, e);
-    if (st == OK)
+    st = tokens_check(&t, &largest, e);
+    if (st == OK && t.vocab_size == 0)
+        say("%s: ok: %s, %s tokens of %s, the largest is %lld, %s documents", path, t.format,
+            log_thousands(tokens, t.count), dtype_name(t.dtype), (long long)largest,
+            t.ndocuments ? log_thousands(documents, t.ndocuments) : "no list of");
+    else if (st == OK)
         say("%s: ok: hash, %s tokens below %lld, %s documents", path,
             log_thousands(tokens, t.count), (long long)t.vocab_size,
             log_thousands(documents, t.ndocuments));

@@ -150,7 +150,7 @@ static void forward(struct work *w, int64_t first, int64_t S)
     struct pipeline *p = &w->r.s.pipe;
     const struct batch_rows *r = &w->r.rows;
 
-    env_set_tokens(env, S);
+    env_use_length(env, S);
     for (int m = 0; m < w->in_flight; m++) {
         for (int64_t b = 0; b < env->B; b++) {
             struct sequence *s = &own->sequence[m * env->B + b];

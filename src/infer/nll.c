@@ -293,17 +293,24 @@ static enum status finish_tokens(struct work *w, struct lines *l, struct err *e)
     const struct tokens *t = &w->tokens;
     struct reader r = { .w = w, .unit = -1 };
     struct sums all = { 0 };
+    int64_t documents = max_i64(1, t->ndocuments), first = 0, end; /* one, if none are listed */
     char n[32], m[32];
     enum status st = OK;
 
-    for (int64_t d = 0; d < t->ndocuments && st == OK; d++)
-        st = put_document(&r, l, d, t->documents[d],
-                          d + 1 < t->ndocuments ? t->documents[d + 1] : t->count, &all, e);
+    for (int64_t d = 0; d < documents && st == OK; d++, first = end) {
+        end = t->ndocuments ? tokens_first(t, d + 1) : t->count;
+        st = end >= first && end <= t->count
+                 ? put_document(&r, l, d, first, end, &all, e)
+                 : err_set(e, E_FILE,
+                           "%s: document %" PRId64 " ends at token %" PRId64
+                           ": the list of documents is damaged",
+                           t->path, d, end);
+    }
     mem_give(r.losses);
     if (st == OK && all.counted)
         say("nll %.6f per token, perplexity %.6g: %s tokens counted, %s documents",
             all.nll / (double)all.counted, exp(all.nll / (double)all.counted),
-            log_thousands(n, all.counted), log_thousands(m, t->ndocuments));
+            log_thousands(n, all.counted), log_thousands(m, documents));
     else if (st == OK)
         say("no token counts: each is the first of a document");
     return st;

@@ -45,6 +45,7 @@ enum status windows_open(struct work *w, struct err *e)
         w->tokens.path[0] = 0;
         return st;
     }
+    tokens_limit(&w->tokens, w->model.vocab_size);
     work_note(w, "tokens %s", w->tokens.hash);
     w->S = o->length ? o->length : w->model.length;
     if (w->S > w->model.positions)

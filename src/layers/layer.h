@@ -8,7 +8,7 @@
 
 /* Everything a layer needs beside its own buffers. Ts = T/tp: with tp > 1 the residual stream, its
  * norms and its gradient are cut over the tokens (sequence parallel, Korthikanti et al. 2022). */
-enum { MAX_TP = 1024 };
+enum { MAX_TP = 1024, ENV_LENGTHS = 33 };
 
 /* What a run without a backward pass wants of the model. */
 struct forward_use {
@@ -29,6 +29,8 @@ struct env {
     struct operand *weights, *grads; /* [nbuckets], owned by the optimiser */
     struct operand rope;             /* [max_position, K] in stat             */
     struct attention_shape att;
+    int64_t other[ENV_LENGTHS]; /* lengths of sequences beside the longest */
+    int nothers;
     int threads;
     const struct forward_use *use; /* NULL: training         */
     int first_layer;               /* of this rank's         */
@@ -67,9 +69,10 @@ struct micro_batch {
  * kept by the caller. */
 void env_init(struct env *e, const struct ops *ops, const struct grid *g, const struct params *ps,
               int64_t B, int64_t S, enum dtype t, int threads, const struct forward_use *use) LOCAL;
-/* Forward passes from now on have S tokens in each sequence, at most as many as at first; tp
- * divides B S. */
-void env_set_tokens(struct env *e, int64_t S) LOCAL;
+/* Sequences of S tokens, too, will be used; env_init was given the longest. Before env_place. */
+void env_add_length(struct env *e, int64_t S) LOCAL;
+/* From now on sequences have S tokens, at most as many as at first; cp tp divides B S. */
+void env_use_length(struct env *e, int64_t S) LOCAL;
 void env_place(struct env *e, struct arena *keep, struct arena *scratch, int64_t positions,
                int last_stage) LOCAL;
 /* cos and sin of every position with the model's scaling (linear; llama3 as in formats.md 2.3),

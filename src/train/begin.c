@@ -103,7 +103,7 @@ static enum status resolve_resumed(struct run *r, struct err *e)
     if (st == OK)
         st = config_check_rules(r->c, e);
     if (st == OK)
-        st = resolve_data(r->c, 0, &(struct resolve_notes){ 0 }, e);
+        st = resolve_data(r->c, NULL, e);
     if (st == OK && r->c->debug.attention == ATTENTION_AUTO)
         r->attention_before = config_stored_choice(KEY_debug_attention, ck.input_nml);
     checkpoint_close(&ck);
@@ -125,22 +125,16 @@ static enum status read_input(struct run *r, const struct run_request *q, int ra
     if (r->resume_from[0])
         return resolve_resumed(r, e);
     st = resolve_model(r->c, NULL, e);
-    return st == OK ? resolve_data(r->c, 0, &(struct resolve_notes){ 0 }, e) : st;
+    return st == OK ? resolve_data(r->c, NULL, e) : st;
 }
 
 /* ---- all ranks ---- */
 
 static enum status open_data(struct run *r, struct comm *world, struct err *e)
 {
-    const struct config *c = r->c;
-    const char *train[64], *validation = c->data.validation;
-    enum status st;
+    int parts = SOURCES_TRAIN | (r->c->eval.interval > 0 ? SOURCES_VALIDATION : 0);
+    enum status st = sources_open(&r->data, r->c, parts, e);
 
-    for (int i = 0; i < c->data.train.n; i++)
-        train[i] = c->data.train.v[i];
-    st = corpus_open(&r->train, train, c->data.train.n, c->train.sequence_length, e);
-    if (st == OK && c->eval.interval > 0)
-        st = corpus_open(&r->validation, &validation, 1, c->train.sequence_length, e);
     return agree(world, st, e);
 }
 
@@ -183,12 +177,9 @@ static enum status load_checkpoint(struct run *r, struct err *e)
     struct checkpoint ck;
     enum status st = checkpoint_open(&ck, r->resume_from, e);
 
-    if (st == OK && strcmp(ck.data_hash, r->train.hash) != 0)
-        st =
-            err_set(e, E_INPUT,
-                    "cannot resume from '%s': the training data is not the one it was written with "
-                    "(hash %s, now %s)",
-                    r->resume_from, ck.data_hash, r->train.hash);
+    if (st == OK && (st = sources_compare(&r->data, r->c, ck.input_nml, ck.data_hash,
+                                          ck.scalars.step, e)) != OK)
+        err_prefix(e, "cannot resume from '%s'", r->resume_from);
     if (st == OK)
         st = checkpoint_load(&ck, r->s.optim.state_ops, r->s.optim.state_q, r->s.optim.pieces,
                              r->s.optim.npieces, e);
@@ -263,7 +254,7 @@ static void connect_tied(struct run *r)
 
 static void place_rows(struct run *r)
 {
-    size_t bytes = sizeof(int32_t) * (size_t)(r->s.B * r->s.S);
+    size_t bytes = sizeof(int32_t) * (size_t)(r->s.B * r->s.positions);
 
     r->rows = (struct batch_rows){ mem_take(bytes), mem_take(bytes), mem_take(bytes),
                                    mem_take(bytes), mem_take(bytes) };
@@ -331,6 +322,7 @@ enum status run_begin(struct run *r, struct comm *world, const struct run_reques
         return st;
     device_measure_peak(r);
     r->input_nml = config_write(c);
+    r->identity = sources_identity(&r->data);
     return OK;
 }
 
@@ -345,8 +337,8 @@ void run_end(struct run *r)
     if (r->s.optim.tied_peer)
         comm_mpi_free(r->s.optim.tied_peer);
     setup_free(&r->s);
-    corpus_close(&r->train);
-    corpus_close(&r->validation);
+    sources_close(&r->data);
+    mem_give(r->identity);
     if (r->q)
         r->ops->queue_free(r->q);
     mem_give(r->input_nml);

@@ -116,8 +116,8 @@ static void say_batch(const struct setup *s)
 
     say("batch   %" PRId64 " sequences of %" PRId64
         " = %s tokens: %d replica%s x %d micro-batch%s of %" PRId64,
-        s->GB, s->S, log_thousands(tokens, s->GB * s->S), s->g.dp, s->g.dp == 1 ? "" : "s", s->mbs,
-        s->mbs == 1 ? "" : "es", s->B);
+        s->GB, sources_length(s->c, 1), log_thousands(tokens, sources_tokens(s->c, 1)), s->g.dp,
+        s->g.dp == 1 ? "" : "s", s->mbs, s->mbs == 1 ? "" : "es", s->B);
 }
 
 static void put_stage(struct text *t, const struct setup *s, int i, double share)
@@ -170,20 +170,6 @@ static void say_memory(const struct plan_memory *m)
         m->weights, m->gradients, m->optimiser, m->activations, m->scratch, m->total, host);
 }
 
-static void say_data(const struct config *c, int64_t tokens, int64_t samples, int64_t validation)
-{
-    char a[32], b[32], v[32];
-    struct text t = { .n = 0 };
-
-    put(&t, "data    %s%s: %s tokens, %s samples; %" PRId64 " steps are %.2f epochs",
-        c->data.train.v[0], c->data.train.n > 1 ? " and more" : "", log_thousands(a, tokens),
-        log_thousands(b, samples), c->train.train_steps,
-        (double)(c->train.train_steps * c->train.global_batch_size) / (double)max_i64(1, samples));
-    if (validation > 0)
-        put(&t, "; validation %s samples", log_thousands(v, validation));
-    say("%s", t.s);
-}
-
 void plan_print_screen(const struct run *r)
 {
     const struct config *c = r->c;
@@ -214,7 +200,7 @@ void plan_print_screen(const struct run *r)
     say_batch(&r->s);
     say_stages(&r->s);
     say_memory(&most);
-    say_data(c, r->train.count, r->train.samples, r->validation.samples);
+    sources_say(&r->data, c);
 }
 
 /* ---- --check and --plan ---- */
@@ -222,7 +208,7 @@ void plan_print_screen(const struct run *r)
 struct plan {
     struct config *c;
     struct grid g;
-    struct resolve_notes notes;
+    struct sources data; /* no sources: absent */
     const struct ops *ops;
     int threads;
 };
@@ -237,7 +223,7 @@ static enum status plan_open(struct plan *p, const struct plan_request *q, struc
     if (st == OK)
         st = resolve_model(c, NULL, e);
     if (st == OK)
-        st = resolve_data(c, 1, &p->notes, e);
+        st = resolve_data(c, &p->data, e);
     if (st == OK && c->run.device == DEVICE_AUTO && setup_find_device(c, 0, NULL) == OK)
         c->run.device = DEVICE_CUDA;
     if (st == OK)
@@ -285,8 +271,8 @@ static void say_screen(const struct plan *p, const struct setup *s, const struct
     say_batch(s);
     say_stages(s);
     say_memory(m);
-    if (p->notes.train_tokens > 0)
-        say_data(p->c, p->notes.train_tokens, p->notes.train_samples, p->notes.validation_samples);
+    if (p->data.train.nsources > 0)
+        sources_say(&p->data, p->c);
 }
 
 static void say_row(const struct setup *s, int rank, const struct plan_memory *m)
@@ -348,7 +334,7 @@ static enum status say_ok(struct plan *p, const struct setup *s0, const struct p
     if (st == OK)
         say("ok: %d rank%s, %.0f MiB each, %" PRId64 " steps of %s tokens; writes %s", p->g.ranks,
             p->g.ranks == 1 ? "" : "s", most->total, p->c->train.train_steps,
-            log_thousands(tokens, s0->GB * s0->S), p->c->run.directory);
+            log_thousands(tokens, sources_tokens(s0->c, 1)), p->c->run.directory);
     return st;
 }
 
@@ -405,6 +391,7 @@ static enum status plan_run(const struct plan_request *q, plan_say *then, struct
         }
         setup_free(&s0);
     }
+    sources_close(&p.data);
     mem_give(p.c);
     return st;
 }

@@ -84,6 +84,15 @@ static enum status check_offload(const struct setup *s, struct err *e)
         (int)most, most == 1 ? "" : "s", WINDOW_FRAMES);
 }
 
+/* Stages' lengths, and that of evaluation. */
+static void add_lengths(struct setup *s)
+{
+    env_add_length(&s->env, s->c->train.sequence_length);
+    for (int k = 0; k < s->c->nstages; k++)
+        if (s->c->stages[k].sequence_length)
+            env_add_length(&s->env, s->c->stages[k].sequence_length);
+}
+
 enum status setup_build(struct setup *s, const struct config *c, const struct grid *g,
                         const struct ops *ops, int threads, const struct forward_use *use,
                         struct err *e)
@@ -99,7 +108,7 @@ enum status setup_build(struct setup *s, const struct config *c, const struct gr
                          .threads = threads,
                          .t = compute_types[c->train.dtype],
                          .d = dims_of(c, g->tp),
-                         .S = c->train.sequence_length,
+                         .S = config_longest_sequence(c),
                          .B = c->train.micro_batch_size,
                          .GB = c->train.global_batch_size };
     s->mbs = (int)(s->GB / (s->B * g->dp));
@@ -110,6 +119,7 @@ enum status setup_build(struct setup *s, const struct config *c, const struct gr
     stage = s->train.stage_of + g->pp_rank * s->train.chunks;
     params_build(&s->params, &s->d, g->tp_rank, s->stages, s->first_layer, stage, s->train.chunks);
     env_init(&s->env, ops, &s->g, &s->params, s->B, s->S, s->t, threads, use);
+    add_lengths(s);
     if ((st = choose_state_ops(s, &state_ops, e)) != OK)
         return st;
     if (use)
@@ -121,6 +131,12 @@ enum status setup_build(struct setup *s, const struct config *c, const struct gr
     pipeline_init(&s->pipe, &s->env, use ? NULL : &s->optim, use ? NULL : &s->train, &s->eval,
                   s->first_layer, c->train.offload == OFFLOAD_ACTIVATIONS);
     return OK;
+}
+
+void setup_use_length(struct setup *s, int64_t S)
+{
+    s->S = S;
+    env_use_length(&s->env, S);
 }
 
 static void place(struct setup *s)

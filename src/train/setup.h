@@ -14,9 +14,9 @@ struct setup {
     int threads;
     enum dtype t;
     struct dims d;
-    int64_t S, B, GB;  /* sequence length, sequences of a micro-batch, of a step */
+    int64_t S, B, GB;  /* sequence length now, sequences of a micro-batch, of a step */
     int mbs, stages;   /* micro-batches of a replica's step */
-    int64_t positions; /* rows of the rotary table          */
+    int64_t positions; /* the longest S: rows of the rotary table; what is placed */
     int *first_layer;  /* [stages + 1]                      */
     struct schedule train, eval;
     struct params params;
@@ -39,6 +39,8 @@ enum status setup_choose_ops(const struct config *c, const struct ops **ops, str
 enum status setup_build(struct setup *s, const struct config *c, const struct grid *g,
                         const struct ops *ops, int threads, const struct forward_use *use,
                         struct err *e) LOCAL;
+/* From now on sequences have this length, one of the input's. */
+void setup_use_length(struct setup *s, int64_t S) LOCAL;
 void setup_measure(struct setup *s) LOCAL; /* arenas' peaks */
 /* After setup_measure: the arenas where operations run; those of offloading, in host memory. */
 size_t setup_bytes(const struct setup *s) LOCAL;

@@ -195,7 +195,7 @@ i64 0 4 >starts
 refused 'a start after the end' 3 'starts at 4, but raw.u16 has 4' import new.h5 --dtype uint16 --documents starts raw.u16
 refused 'starts are no int64' 3 'not a list of int64' import new.h5 --dtype uint16 --documents odd.u16 raw.u16
 printf 'MMIDIDX\000\000xxxxxxx' >mega.idx
-refused 'a Megatron index' 3 'give its .bin' import new.h5 --dtype uint16 mega.idx
+refused 'a Megatron index' 3 'name its .bin' import new.h5 --dtype uint16 mega.idx
 refused 'an HDF5 file' 3 'an HDF5 file' import new.h5 --dtype uint16 t.h5
 refused 'an empty stream' 3 'empty' import new.h5 --dtype uint16 empty.txt
 refused 'output is the input' 2 'also an input' import raw.u16 --dtype uint16 raw.u16
