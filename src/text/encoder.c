@@ -1,28 +1,11 @@
 #include "text/encoder.h"
 
 #include "base/arena.h"
-#include "text/merger.h"
-#include "text/tokenizer_impl.h"
+#include "text/encoder_impl.h"
 #include "text/utf8.h"
-#include "text/words.h"
 
 enum {
-    WINDOW = 1 << 18, /* a text that is copied on its way goes in parts of about so many bytes */
-    SINK_IDS = 1 << 16,
-    UNCUT = 96 /* longer pieces are cut where no merge can span the cut */
-};
-
-struct encoder {
-    const struct tokenizer *t;
-    struct split_scratch split;
-    struct merger merger;
-    struct words words;
-    struct buffer form, spare; /* normalised text */
-    struct ids own, *out;
-    encoder_sink *sink;
-    void *to;
-    int specials_as_text;
-    int64_t specials;
+    WINDOW = 1 << 18 /* a text that is copied on its way goes in parts of about so many bytes */
 };
 
 struct encoder *encoder_open(const struct tokenizer *t)
@@ -32,6 +15,7 @@ struct encoder *encoder_open(const struct tokenizer *t)
     c->t = t;
     c->split.pattern = pattern_scratch_open();
     words_open(&c->words);
+    scan_open(&c->scan, t->scan, t->classes);
     return c;
 }
 
@@ -44,6 +28,7 @@ void encoder_close(struct encoder *c)
         buffer_free(&c->split.rewritten[i]);
     merger_free(&c->merger);
     words_close(&c->words);
+    scan_free(&c->scan);
     buffer_free(&c->form);
     buffer_free(&c->spare);
     ids_free(&c->own);
@@ -60,85 +45,27 @@ int64_t encoder_specials_found(const struct encoder *c)
     return c->specials;
 }
 
-/* ---- pieces ---- */
-
-static enum status flush(struct encoder *c, size_t at_least, struct err *e)
-{
-    enum status st = OK;
-
-    if (c->sink && c->out->n >= at_least && c->out->n > 0) {
-        st = c->sink(c->to, c->out->at, c->out->n, e);
-        c->out->n = 0;
-    }
-    return st;
-}
-
-/* A piece that `words` does not know. */
-static enum status encode_new(struct encoder *c, const char *p, size_t n, struct err *e)
-{
-    size_t before = c->out->n;
-    enum status st = merger_run(&c->t->model, &c->merger, p, n, c->out, e);
-
-    if (st == OK && n <= WORDS_LONG)
-        words_put(&c->words, p, n, c->out->at + before, c->out->n - before);
-    return st;
-}
-
-static enum status encode_in_parts(struct encoder *c, const char *p, size_t n, struct err *e)
-{
-    const struct model *m = &c->t->model;
-    enum status st = OK;
-
-    for (size_t at = 0; at < n && st == OK;) {
-        size_t to = at + merger_border(m, p + at, n - at, 0);
-
-        if (m->ignore_merges) /* `words` would take a part for a whole piece */
-            st = merger_run(m, &c->merger, p + at, to - at, c->out, e);
-        else if (to - at > WORDS_LONG || !words_get(&c->words, p + at, to - at, c->out))
-            st = encode_new(c, p + at, to - at, e);
-        at = to;
-        if (st == OK)
-            st = flush(c, SINK_IDS, e);
-    }
-    return st;
-}
-
-/* A split_fn. */
-static enum status encode_piece(void *to, const char *p, size_t n, struct err *e)
-{
-    struct encoder *c = to;
-    const struct model *m = &c->t->model;
-    int64_t id = -1;
-    enum status st = OK;
-
-    if (n <= WORDS_LONG && words_get(&c->words, p, n, c->out))
-        return flush(c, SINK_IDS, e);
-    if (m->ignore_merges)
-        id = strings_find(m->bytes ? &m->raw : &m->names, p, n);
-    if (id >= 0) {
-        uint32_t one = (uint32_t)id;
-
-        ids_add(c->out, one);
-        if (n <= WORDS_LONG)
-            words_put(&c->words, p, n, &one, 1);
-    } else {
-        st = n > UNCUT ? encode_in_parts(c, p, n, e) : encode_new(c, p, n, e);
-    }
-    return st == OK ? flush(c, SINK_IDS, e) : st;
-}
-
 /* ---- texts ---- */
 
 static enum status add_token(struct encoder *c, const struct added_token *a, struct err *e)
 {
     c->specials += a->special;
     ids_add(c->out, a->id);
-    return flush(c, SINK_IDS, e);
+    return encoder_flush(c, SINK_IDS, e);
 }
 
 static int is_taken(const struct encoder *c, const struct added_token *a)
 {
     return !(c->specials_as_text && a->special);
+}
+
+/* Text without added tokens, normalised. */
+static enum status encode_plain(struct encoder *c, const char *text, size_t n, int begin, int first,
+                                struct err *e)
+{
+    return c->scan.kind
+               ? encoder_scan(c, text, n, e)
+               : split_run(&c->t->splitter, &c->split, text, n, begin, first, encoder_piece, c, e);
 }
 
 /* A normalised text. */
@@ -153,15 +80,14 @@ static enum status encode_form(struct encoder *c, const char *text, size_t n, in
         if (!is_taken(c, g.token))
             continue;
         if (g.from > g.done)
-            st = split_run(&t->splitter, &c->split, text + g.done, g.from - g.done, begin || g.done,
-                           first && g.done == 0, encode_piece, c, e);
+            st = encode_plain(c, text + g.done, g.from - g.done, begin || g.done,
+                              first && g.done == 0, e);
         if (st == OK)
             st = add_token(c, g.token, e);
         g.done = g.to;
     }
     if (st == OK && g.done < n)
-        st = split_run(&t->splitter, &c->split, text + g.done, n - g.done, begin || g.done,
-                       first && g.done == 0, encode_piece, c, e);
+        st = encode_plain(c, text + g.done, n - g.done, begin || g.done, first && g.done == 0, e);
     return st;
 }
 
@@ -245,7 +171,7 @@ static enum status encode_all(struct encoder *c, const char *text, size_t n, int
     st = encode_text(c, text, n, e);
     if (st == OK && add_special)
         add_ids(c->out, &c->t->template.back);
-    return st == OK ? flush(c, 1, e) : st;
+    return st == OK ? encoder_flush(c, 1, e) : st;
 }
 
 enum status encoder_encode(struct encoder *c, const char *text, size_t n, int add_special,

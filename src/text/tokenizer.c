@@ -91,6 +91,9 @@ enum status tokenizer_open(struct tokenizer **t, const void *bytes, size_t n, st
     }
     k->rewrites = k->normaliser.n > 0 || (k->splitter.n && k->splitter.stage[0].kind != STAGE_CUT);
     k->cuttable = tokenizer_is_cuttable(k);
+    if (k->splitter.n == 1 && k->splitter.stage[0].kind == STAGE_CUT &&
+        k->splitter.stage[0].behaviour == CUT_ISOLATED)
+        k->scan = scan_kind_of(pattern_name(&k->splitter.stage[0].pattern));
     *t = k;
     return OK;
 }

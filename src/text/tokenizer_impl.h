@@ -5,6 +5,7 @@
 #include "text/detoken.h"
 #include "text/model.h"
 #include "text/normalise.h"
+#include "text/scan.h"
 #include "text/split.h"
 #include "text/template.h"
 #include "text/tokenizer.h"
@@ -23,6 +24,7 @@ struct tokenizer {
     struct finder raw, normalised;    /* tokens found before and after the normaliser */
     struct buffer forms;              /* contents of the latter as the normaliser makes them */
     int cuttable;                     /* long texts may be encoded in parts: encoder.c */
+    enum scan_kind scan;              /* the splitter in short, if there is such */
     int rewrites;                     /* a text may be copied on its way */
 };
 

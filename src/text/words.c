@@ -26,22 +26,6 @@ static void forget(struct words *w)
     w->text.n = w->more.n = 0;
 }
 
-static void key_of(const char *piece, size_t n, uint64_t key[2])
-{
-    char k[16] = { 0 };
-
-    memcpy(k, piece, n);
-    k[15] = (char)n;
-    memcpy(key, k, 16);
-}
-
-static struct word *bucket(const struct words *w, const uint64_t key[2])
-{
-    uint64_t h = (key[0] ^ key[1] * 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u;
-
-    return &w->word[2 * (h >> (64 - WORDS_BITS))];
-}
-
 static struct word_long *place(const struct words *w, uint64_t hash)
 {
     return &w->longer[hash & ((1u << WORDS_LONG_BITS) - 1)];
@@ -70,8 +54,8 @@ int words_get(const struct words *w, const char *piece, size_t n, struct ids *ou
     uint64_t h;
 
     if (n <= WORDS_KEY) {
-        key_of(piece, n, key);
-        b = bucket(w, key);
+        words_key(piece, n, key);
+        b = words_bucket(w, key);
         for (int i = 0; i < 2; i++)
             if (b[i].key[0] == key[0] && b[i].key[1] == key[1]) {
                 add(out, b[i].n > 3 ? w->more.at + b[i].id[0] : b[i].id, b[i].n);
@@ -96,14 +80,14 @@ void words_put(struct words *w, const char *piece, size_t n, const uint32_t *ids
     if (w->more.n + k > MORE_MAX || w->text.n + n > TEXT_MAX)
         forget(w);
     if (n <= WORDS_KEY) {
-        key_of(piece, n, t.key);
+        words_key(piece, n, t.key);
         if (k > 3) {
             t.id[0] = (uint32_t)w->more.n;
             add(&w->more, ids, k);
         } else if (k) {
             memcpy(t.id, ids, k * sizeof *ids);
         }
-        b = bucket(w, t.key);
+        b = words_bucket(w, t.key);
         b[1] = b[0];
         b[0] = t;
         return;

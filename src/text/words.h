@@ -26,4 +26,34 @@ void words_close(struct words *w) LOCAL;
 /* Appends the ids of a piece of 1 .. WORDS_LONG bytes that is known, else returns 0. */
 int words_get(const struct words *w, const char *piece, size_t n, struct ids *out) LOCAL;
 void words_put(struct words *w, const char *piece, size_t n, const uint32_t *ids, size_t k) LOCAL;
+
+/* ---- for a loop over many pieces ---- */
+
+static inline void words_key(const char *piece, size_t n, uint64_t key[2])
+{
+    char k[16] = { 0 };
+
+    memcpy(k, piece, n);
+    k[15] = (char)n;
+    memcpy(key, k, 16);
+}
+/* The same; 16 bytes can be read. */
+static inline void words_key_fast(const char *piece, size_t n, uint64_t key[2])
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint64_t all = ~(uint64_t)0;
+
+    memcpy(key, piece, 16);
+    key[0] &= n >= 8 ? all : all >> (64 - 8 * n);
+    key[1] = (n > 8 ? key[1] & (all >> (64 - 8 * (n - 8))) : 0) | (uint64_t)n << 56;
+#else
+    words_key(piece, n, key);
+#endif
+}
+static inline struct word *words_bucket(const struct words *w, const uint64_t key[2])
+{
+    uint64_t h = (key[0] ^ key[1] * 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u;
+
+    return &w->word[2 * (h >> (64 - WORDS_BITS))];
+}
 #endif

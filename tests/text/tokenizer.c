@@ -93,7 +93,7 @@ static int same_text(const struct tokenizer *t, const struct ids *ids, int skip,
 
     lossy(&b, &shown);
     same = same && shown.n == json_string_length(want) &&
-           memcmp(shown.at, json_string_value(want), shown.n) == 0;
+           (!shown.n || memcmp(shown.at, json_string_value(want), shown.n) == 0);
     if (!same && shown.n)
         printf("#   decoded: %.*s\n#   want: %s\n", (int)shown.n, shown.at,
                json_string_value(want));
