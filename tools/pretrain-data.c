@@ -10,7 +10,11 @@ enum { COUNT_MAX = 0x7fffffff, VOCAB_MAX = 1 << 24, THREADS_MAX = 1024 };
 
 static const struct option_row tokenize_rows[] = {
     { "tokenizer", 0, "FILE|bytes", OPTION_REQUIRED, NULL,
-      "bytes: id = byte, 256 = <|endoftext|>; the only one in this build" },
+      "a tokenizer.json, or bytes: id = byte, 256 = <|endoftext|>" },
+    { "eod", 0, "TOKEN", OPTION_OPTIONAL, NULL,
+      "the token that ends a document [what the tokenizer's template ends with, or a usual name]" },
+    { "specials-as-text", 0, NULL, OPTION_OPTIONAL, NULL,
+      "names of special tokens in a text are only text" },
     { "output", 'o', "OUT.h5", OPTION_REQUIRED, NULL, "the token file to write" },
     { "field", 0, "NAME", OPTION_OPTIONAL, NULL, "the text in the objects of a jsonl file [text]" },
     { "validation-fraction", 0, "F", OPTION_OPTIONAL, NULL,
@@ -49,6 +53,8 @@ static enum status run_tokenize(const struct options *o, struct err *e)
         .field = options_given(o, "field") ? options_text(o, "field") : "text",
         .out = options_text(o, "output"),
         .validation = options_text(o, "validation-output"),
+        .eod = options_text(o, "eod"),
+        .specials_as_text = options_given(o, "specials-as-text"),
     };
     enum status st = options_f64(o, "validation-fraction", 0, 1, &a.fraction, e);
 
@@ -107,9 +113,13 @@ static const struct command commands[] = {
       "Make a token file of text.\n"
       "An INPUT that ends in .jsonl, .ndjson or .json holds one JSON object a line, each a "
       "document;\n"
-      "any other is a text and one document. All must be UTF-8. The end token follows each "
-      "document;\n"
-      "its name in a text is only text.",
+      "any other is a text and one document. All must be UTF-8. A document is what "
+      "the\n"
+      "tokenizer's template makes of the text, and the end token unless the template ends with "
+      "it.\n"
+      "Names of special tokens in a text are these tokens, as in the library tokenizers, and are "
+      "counted;\n"
+      "with bytes they are only text.",
       tokenize_rows, COUNT_OF(tokenize_rows), run_tokenize },
     { "tokenizer train", "INPUT...", 1, -1,
       "Train a byte-level BPE vocabulary and write it as a tokenizer.json.\n"

@@ -17,7 +17,7 @@ struct convert {
     struct token_stream *theirs;
     struct progress progress;
     int64_t done;
-    int wide; /* ids need more than 16 bits */
+    int wide;     /* ids need more than 16 bits */
     int32_t *ids; /* [PIECE] */
 };
 

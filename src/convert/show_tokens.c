@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "text/byte_tokenizer.h"
+#include "text/decoder.h"
 #include "text/utf8.h"
 
 static int is_bytes(const struct tokens *t)
@@ -112,26 +113,27 @@ static char *escape(char *out, const unsigned char *p, size_t n)
     return out;
 }
 
-/* A run of bytes is decoded as one text; the end token shows as its name. */
-static void say_bytes(const int32_t *ids, int64_t n)
+/* The document as text; special tokens show as their names. */
+static enum status say_text(const struct tokenizer *k, const int32_t *ids, int64_t n, struct err *e)
 {
-    char *line = mem_take((size_t)n * 16 + 1), *out = line;
-    unsigned char *run = mem_take((size_t)n);
-    size_t length = 0;
+    struct decoder *d = decoder_open(k, 0);
+    struct buffer text = { 0 };
+    enum status st = OK;
+    char *line;
 
-    for (int64_t i = 0; i <= n; i++) {
-        if (i < n && ids[i] != BYTE_EOD) {
-            run[length++] = (unsigned char)ids[i];
-            continue;
-        }
-        out = escape(out, run, length);
-        length = 0;
-        if (i < n)
-            out += sprintf(out, "<|endoftext|>");
+    for (int64_t i = 0; i < n && st == OK; i++)
+        st = decoder_add(d, (uint32_t)ids[i], &text, e);
+    if (st == OK)
+        st = decoder_end(d, &text, e);
+    if (st == OK) {
+        line = mem_take(text.n * 4 + 1);
+        escape(line, (const unsigned char *)text.at, text.n);
+        say("%s", line);
+        mem_give(line);
     }
-    say("%s", line);
-    mem_give(line);
-    mem_give(run);
+    buffer_free(&text);
+    decoder_close(d);
+    return st;
 }
 
 static void say_ids(const int32_t *ids, int64_t n)
@@ -144,7 +146,9 @@ static void say_ids(const int32_t *ids, int64_t n)
     mem_give(line);
 }
 
-static enum status peek_document(const struct tokens *t, int64_t d, int64_t tokens, struct err *e)
+/* k NULL: ids. */
+static enum status peek_document(const struct tokens *t, const struct tokenizer *k, int64_t d,
+                                 int64_t tokens, struct err *e)
 {
     int64_t at = t->ndocuments ? tokens_first(t, d) : 0;
     int64_t end = t->ndocuments ? tokens_first(t, d + 1) : t->count, n = min_i64(tokens, end - at);
@@ -163,7 +167,10 @@ static enum status peek_document(const struct tokens *t, int64_t d, int64_t toke
     if (st == OK) {
         say("document %lld: %s tokens from %s%s", (long long)d, log_thousands(length, end - at),
             log_thousands(start, at), n < end - at ? ", cut" : "");
-        (is_bytes(t) ? say_bytes : say_ids)(ids, n);
+        if (k)
+            st = say_text(k, ids, n, e);
+        else
+            say_ids(ids, n);
     }
     mem_give(ids);
     return st;
@@ -175,14 +182,19 @@ enum status show_tokens_peek(const char *path, const struct tokens_stated *state
     struct tokens t;
     enum status st = tokens_open_as(&t, path, stated, e);
     int64_t n = max_i64(1, t.ndocuments);
+    struct tokenizer *k = NULL;
+    struct err why = { "" };
 
     if (st != OK)
         return st;
+    if (t.tokenizer_json && tokenizer_open(&k, t.tokenizer_json, t.tokenizer_bytes, &why) != OK)
+        warn("%s: ids, not text: its tokenizer: %s", path, why.text);
     if (first >= n)
         st = err_set(e, E_INPUT, "--first %lld: %s has documents 0 .. %lld", (long long)first, path,
                      (long long)n - 1);
     for (int64_t d = first; d < n && d - first < documents && st == OK; d++)
-        st = peek_document(&t, d, tokens, e);
+        st = peek_document(&t, k, d, tokens, e);
+    tokenizer_close(k);
     tokens_close(&t);
     return st;
 }
