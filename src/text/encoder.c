@@ -15,6 +15,7 @@ struct encoder *encoder_open(const struct tokenizer *t)
     c->t = t;
     c->split.pattern = pattern_scratch_open();
     words_open(&c->words);
+    encoder_seed(c);
     scan_open(&c->scan, t->scan, t->classes);
     return c;
 }

@@ -27,6 +27,8 @@ struct encoder {
 enum status encoder_piece(void *c, const char *p, size_t n, struct err *e) LOCAL;
 /* Of a text whose pieces c->scan finds. */
 enum status encoder_scan(struct encoder *c, const char *text, size_t n, struct err *e) LOCAL;
+/* Puts the ids of frequent tokens' texts into c->words. */
+void encoder_seed(struct encoder *c) LOCAL;
 /* Hands on what is there, if it is enough. */
 enum status encoder_flush(struct encoder *c, size_t at_least, struct err *e) LOCAL;
 #endif

@@ -1,6 +1,10 @@
 #include "text/encoder_impl.h"
 
-enum { UNCUT = 96, BATCH = 16 }; /* longer pieces are cut where no merge can span the cut */
+enum {
+    UNCUT = 96, /* longer pieces are cut where no merge can span the cut */
+    BATCH = 16,
+    SEEDS = 1 << 15 /* ids; low ones are frequent */
+};
 
 enum status encoder_flush(struct encoder *c, size_t at_least, struct err *e)
 {
@@ -66,6 +70,27 @@ enum status encoder_piece(void *to, const char *p, size_t n, struct err *e)
     return st == OK ? encoder_flush(c, SINK_IDS, e) : st;
 }
 
+void encoder_seed(struct encoder *c)
+{
+    const struct model *m = &c->t->model;
+    struct ids one = { 0 };
+
+    for (uint32_t i = 0; m->raw.slot && i <= m->raw.mask; i++) {
+        const struct strings_slot *s = &m->raw.slot[i];
+        const char *p = m->raw.pool.at + s->at;
+
+        if (!s->hash || s->value >= SEEDS || s->n > WORDS_KEY)
+            continue;
+        one.n = 0;
+        if (m->ignore_merges)
+            ids_add(&one, s->value);
+        else
+            merger_run(m, &c->merger, p, s->n, &one, NULL);
+        words_put(&c->words, p, s->n, one.at, one.n);
+    }
+    ids_free(&one);
+}
+
 /* ---- many pieces ---- */
 
 struct waiting { /* a piece whose bucket is on its way from memory */
@@ -92,15 +117,17 @@ static inline void prepare(const struct encoder *c, struct waiting *q, const cha
     __builtin_prefetch(q->bucket);
 }
 
-/* out has room for a batch of short results. */
+/* out has room for the ids of a short piece: one for each byte. */
 static inline enum status resolve(struct encoder *c, const struct waiting *q, struct err *e)
 {
     const struct word *b = q->bucket;
 
     if (b) {
         b += b->key[0] != q->key[0] || b->key[1] != q->key[1];
-        if (b->key[0] == q->key[0] && b->key[1] == q->key[1] && b->n <= 3) {
+        if (b->key[0] == q->key[0] && b->key[1] == q->key[1]) {
             memcpy(c->out->at + c->out->n, b->id, sizeof b->id);
+            if (b->n > 3)
+                memcpy(c->out->at + c->out->n, c->words.more.at + b->id[0], b->n * sizeof *b->id);
             c->out->n += b->n;
             return OK;
         }
@@ -113,8 +140,8 @@ static enum status resolve_all(struct encoder *c, const struct waiting *q, int n
     enum status st = OK;
 
     for (int i = 0; i < n && st == OK; i++) {
-        if (c->out->room - c->out->n < 4)
-            ids_grow(c->out, 4);
+        if (c->out->room - c->out->n < WORDS_KEY)
+            ids_grow(c->out, WORDS_KEY);
         st = resolve(c, &q[i], e);
     }
     return st;

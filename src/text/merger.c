@@ -98,12 +98,17 @@ static enum status symbols_of(const struct model *m, const char *p, size_t n, ui
 
 /* ---- few symbols: look at all pairs again and again ---- */
 
-static size_t merge_few(const struct model *m, uint32_t *s, size_t n)
+static size_t merge_few(const struct model *m, const char *piece, uint32_t *s, size_t n)
 {
+    const unsigned char *p = (const unsigned char *)piece;
     uint32_t rank[SHORT], id[SHORT];
     const struct merge *g;
 
-    for (size_t i = 0; i + 1 < n; i++) {
+    for (size_t i = 0; i + 1 < n && m->bytes; i++) {
+        rank[i] = m->pair[p[i] * 256 + p[i + 1]].rank;
+        id[i] = m->pair[p[i] * 256 + p[i + 1]].id;
+    }
+    for (size_t i = 0; i + 1 < n && !m->bytes; i++) {
         g = model_merge(m, s[i], s[i + 1]);
         rank[i] = g ? g->rank : NONE;
         id[i] = g ? g->id : 0;
@@ -238,7 +243,7 @@ enum status merger_run(const struct model *m, struct merger *g, const char *piec
     if (k > SHORT)
         k = merge_many(m, g, k);
     else if (k > 1)
-        k = merge_few(m, s, k);
+        k = merge_few(m, piece, s, k);
     if (k > out->room - out->n)
         ids_grow(out, k);
     if (k)

@@ -13,6 +13,8 @@ void model_free(struct model *m)
     mem_give(m->point_id);
     mem_give(m->merge);
     mem_give(m->joins);
+    mem_give(m->maybe);
+    mem_give(m->pair);
 }
 
 enum status model_add_name(struct model *m, const char *s, size_t n, uint32_t id, const char *where,
@@ -50,14 +52,17 @@ void model_merges_begin(struct model *m, size_t n)
         room *= 2;
     m->merge_mask = (uint32_t)(room - 1);
     m->merge = mem_take(room * sizeof *m->merge);
+    m->maybe = mem_take(((size_t)1 << MODEL_MAYBE_BITS) / 8);
     for (size_t i = 0; i < room; i++)
         m->merge[i].id = MERGE_NONE;
 }
 
 void model_merge_add(struct model *m, uint32_t left, uint32_t right, uint32_t rank, uint32_t id)
 {
-    uint32_t i = model_pair_hash(left, right) & m->merge_mask;
+    uint32_t h = model_pair_hash(left, right), i = h & m->merge_mask;
+    uint32_t bit = h >> (32 - MODEL_MAYBE_BITS);
 
+    m->maybe[bit >> 6] |= (uint64_t)1 << (bit & 63);
     while (m->merge[i].id != MERGE_NONE && (m->merge[i].left != left || m->merge[i].right != right))
         i = (i + 1) & m->merge_mask;
     m->nmerges += m->merge[i].id == MERGE_NONE;
@@ -151,6 +156,18 @@ void model_joins(struct model *m)
     }
 }
 
+static void index_pairs(struct model *m)
+{
+    m->pair = mem_take(65536 * sizeof *m->pair);
+    for (int i = 0; i < 65536; i++) {
+        const struct merge *g =
+            model_merge(m, (uint32_t)m->byte_id[i >> 8], (uint32_t)m->byte_id[i & 255]);
+
+        m->pair[i] =
+            g ? (struct model_pair){ g->rank, g->id } : (struct model_pair){ UINT32_MAX, 0 };
+    }
+}
+
 void model_index(struct model *m, int bytes)
 {
     int all = 1;
@@ -168,6 +185,8 @@ void model_index(struct model *m, int bytes)
         strings_free(&m->raw);
         m->raw = (struct strings){ 0 };
         index_points(m);
+    } else {
+        index_pairs(m);
     }
     model_joins(m);
 }

@@ -5,7 +5,7 @@
 #include "text/strings.h"
 #include "text/unicode.h"
 
-enum { MODEL_IDS_MAX = 1 << 22, MODEL_JOIN_BITS = 20 };
+enum { MODEL_IDS_MAX = 1 << 22, MODEL_JOIN_BITS = 20, MODEL_MAYBE_BITS = 22 };
 
 struct merge {
     uint32_t left, right; /* 0, 0 with id MERGE_NONE: an empty slot */
@@ -29,6 +29,10 @@ struct model {
     struct merge *merge;  /* [merge_mask + 1], by hash of (left, right)            */
     uint32_t merge_mask;
     int64_t nmerges;
+    uint64_t *maybe; /* 2^MODEL_MAYBE_BITS bits by the same hash: 0: there is no such merge */
+    struct model_pair {
+        uint32_t rank, id; /* rank UINT32_MAX: none */
+    } * pair;              /* with `bytes`: [65536], merges of single bytes, first byte * 256 */
     uint64_t *joins; /* 2^MODEL_JOIN_BITS bits: hashes of neighbours inside any merge's result */
 };
 
@@ -52,7 +56,11 @@ static inline uint32_t model_pair_hash(uint32_t left, uint32_t right)
 }
 static inline const struct merge *model_merge(const struct model *m, uint32_t left, uint32_t right)
 {
-    for (uint32_t i = model_pair_hash(left, right) & m->merge_mask;; i = (i + 1) & m->merge_mask) {
+    uint32_t h = model_pair_hash(left, right), bit = h >> (32 - MODEL_MAYBE_BITS);
+
+    if (!(m->maybe[bit >> 6] >> (bit & 63) & 1))
+        return NULL;
+    for (uint32_t i = h & m->merge_mask;; i = (i + 1) & m->merge_mask) {
         const struct merge *g = &m->merge[i];
 
         if (g->id == MERGE_NONE)

@@ -12,6 +12,7 @@ struct reader {
     struct buffer *out;
     const char *where;
     struct err *e;
+    struct regex_sets sets;
     int depth;
     int fold;  /* inside (?i:) */
     char last; /* there, the last literal letter, else 0 */
@@ -172,7 +173,7 @@ static enum status class_item(struct reader *r, struct buffer *set)
     if (st != OK)
         return st;
     if (is)
-        return regex_put_property(set, name[0] == 'w' ? "w in class" : name, negated)
+        return regex_put_property(&r->sets, set, name[0] == 'w' ? "w in class" : name, negated)
                    ? OK
                    : refuse(r, "this property");
     if (next(r) == '[' || looking_at(r, "&&"))
@@ -282,7 +283,7 @@ static enum status atom(struct reader *r, int *is_look)
     if (is) {
         r->last = 0;
         buffer_text(r->out, negated ? "[^" : "[");
-        if (!regex_put_property(r->out, name, 0))
+        if (!regex_put_property(&r->sets, r->out, name, 0))
             return refuse(r, "this property");
         buffer_text(r->out, "]");
         return OK;
@@ -389,5 +390,6 @@ enum status regex_translate(const char *s, size_t n, const char *where, struct b
         return err_set(e, E_FILE, "%s: a regular expression of %zu bytes is not supported", where,
                        n);
     st = alternatives(&r);
+    regex_sets_free(&r.sets);
     return st == OK && r.at < n ? refuse(&r, "a bracket without beginning") : st;
 }

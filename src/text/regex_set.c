@@ -119,7 +119,7 @@ static int put_with_gaps(struct buffer *out, const char *name, const struct unic
     return fine;
 }
 
-int regex_put_property(struct buffer *out, const char *name, int negated)
+static int put_property(struct buffer *out, const char *name, int negated)
 {
     int n;
     struct unicode_range *r = unicode_property(name, &n);
@@ -135,4 +135,31 @@ int regex_put_property(struct buffer *out, const char *name, int negated)
                 put_range(out, r[i].first, r[i].last);
     mem_give(r);
     return 1;
+}
+
+int regex_put_property(struct regex_sets *s, struct buffer *out, const char *name, int negated)
+{
+    struct regex_set *t = &s->set[s->n < COUNT_OF(s->set) ? s->n : COUNT_OF(s->set) - 1];
+    int i = 0;
+
+    while (i < s->n && (strcmp(s->set[i].name, name) != 0 || s->set[i].negated != negated))
+        i++;
+    if (i < s->n) {
+        t = &s->set[i];
+    } else {
+        t->text.n = 0;
+        if (!put_property(&t->text, name, negated))
+            return 0;
+        snprintf(t->name, sizeof t->name, "%s", name);
+        t->negated = negated;
+        s->n += s->n < COUNT_OF(s->set);
+    }
+    buffer_add(out, t->text.at, t->text.n);
+    return 1;
+}
+
+void regex_sets_free(struct regex_sets *s)
+{
+    for (int i = 0; i < COUNT_OF(s->set); i++)
+        buffer_free(&s->set[i].text);
 }

@@ -70,6 +70,49 @@ static enum status read_top(struct tokenizer *t, const json_t *o, struct err *e)
     return st == OK ? check_template(t, e) : st;
 }
 
+struct tokenizer *tokenizer_new(void)
+{
+    struct tokenizer *k = mem_take(sizeof *k);
+
+    k->classes = mem_take(UNICODE_POINTS);
+    unicode_classes(k->classes);
+    return k;
+}
+
+enum status tokenizer_finish(struct tokenizer **t, struct tokenizer *k, enum status st)
+{
+    const struct stage *g = k->splitter.stage;
+
+    if (st != OK) {
+        tokenizer_close(k);
+        return st;
+    }
+    k->rewrites = k->normaliser.n > 0 || (k->splitter.n && g->kind != STAGE_CUT);
+    k->cuttable = tokenizer_is_cuttable(k);
+    if (k->splitter.n == 1 && g->kind == STAGE_CUT && g->behaviour == CUT_ISOLATED)
+        k->scan = scan_kind_of(pattern_name(&g->pattern));
+    *t = k;
+    return OK;
+}
+
+/* Files that are given by mistake. */
+static enum status refuse_other(const char *p, size_t n, const json_error_t *why, struct err *e)
+{
+    const char *space = memchr(p, ' ', n < 400 ? n : 400);
+
+    if (n > 2 && p[0] == '\n' && memchr(p, 0, n))
+        return err_set(
+            e, E_FILE,
+            "a SentencePiece model is not supported; take the tokenizer.json of the same "
+            "tokenizer (save_pretrained of a fast tokenizer of transformers writes it)");
+    if (space && space > p && space + 2 < p + n && space[1] >= '0' && space[1] <= '9' &&
+        p[0] != '{')
+        return err_set(e, E_FILE,
+                       "not a tokenizer.json but, as it seems, a rank file of tiktoken; name its "
+                       "encoding");
+    return err_set(e, E_FILE, "line %d: not a tokenizer.json: %s", why->line, why->text);
+}
+
 enum status tokenizer_open(struct tokenizer **t, const void *bytes, size_t n, struct err *e)
 {
     json_error_t why;
@@ -79,23 +122,11 @@ enum status tokenizer_open(struct tokenizer **t, const void *bytes, size_t n, st
 
     *t = NULL;
     if (!o)
-        return err_set(e, E_FILE, "line %d: not a tokenizer.json: %s", why.line, why.text);
-    k = mem_take(sizeof *k);
-    k->classes = mem_take(UNICODE_POINTS);
-    unicode_classes(k->classes);
+        return refuse_other(bytes, n, &why, e);
+    k = tokenizer_new();
     st = read_top(k, o, e);
     json_decref(o);
-    if (st != OK) {
-        tokenizer_close(k);
-        return st;
-    }
-    k->rewrites = k->normaliser.n > 0 || (k->splitter.n && k->splitter.stage[0].kind != STAGE_CUT);
-    k->cuttable = tokenizer_is_cuttable(k);
-    if (k->splitter.n == 1 && k->splitter.stage[0].kind == STAGE_CUT &&
-        k->splitter.stage[0].behaviour == CUT_ISOLATED)
-        k->scan = scan_kind_of(pattern_name(&k->splitter.stage[0].pattern));
-    *t = k;
-    return OK;
+    return tokenizer_finish(t, k, st);
 }
 
 void tokenizer_close(struct tokenizer *t)

@@ -9,6 +9,11 @@ struct tokenizer;
 /* Pure: no files, no state. E_FILE names the part that is wrong or not supported, by its place in
  * the file (the caller puts the path in front); then *t is NULL. */
 enum status tokenizer_open(struct tokenizer **t, const void *bytes, size_t n, struct err *e) LOCAL;
+/* The same from a rank file of tiktoken (lines of base64, a space and the rank, which is the id)
+ * and the encoding it belongs to: gpt2, cl100k, o200k, qwen. Its special tokens are not in the
+ * file; of them there is <|endoftext|>. E_INPUT: another name. */
+enum status tokenizer_open_ranks(struct tokenizer **t, const void *bytes, size_t n,
+                                 const char *encoding, struct err *e) LOCAL;
 void tokenizer_close(struct tokenizer *t) LOCAL; /* NULL is fine */
 
 uint32_t tokenizer_vocab_size(const struct tokenizer *t) LOCAL; /* largest id + 1 */

@@ -109,19 +109,18 @@ static enum status normalise_contents(struct tokenizer *t, struct err *e)
     return st;
 }
 
-enum status tokenizer_read_added(struct tokenizer *t, const struct part *top, struct err *e)
+static void begin(struct tokenizer *t, size_t n)
 {
-    const struct added_token *twice = NULL;
-    size_t n = 0;
-    enum status st = OK;
-
     t->size = t->model.size;
     t->by_id = mem_take((size_t)(t->size + 1) * sizeof *t->by_id);
-    if (json_object_get(top->o, "added_tokens"))
-        st = part_array(top, "added_tokens", &n, e);
     t->added = mem_take((n + 1) * sizeof *t->added);
-    if (st == OK)
-        st = read_all(t, top, n, e);
+}
+
+static enum status build_finders(struct tokenizer *t, struct err *e)
+{
+    const struct added_token *twice = NULL;
+    enum status st = OK;
+
     finder_begin(&t->raw, t->nadded);
     finder_begin(&t->normalised, t->nadded);
     if (st == OK)
@@ -144,6 +143,37 @@ enum status tokenizer_read_added(struct tokenizer *t, const struct part *top, st
     return st;
 }
 
+enum status tokenizer_read_added(struct tokenizer *t, const struct part *top, struct err *e)
+{
+    size_t n = 0;
+    enum status st = OK;
+
+    if (json_object_get(top->o, "added_tokens"))
+        st = part_array(top, "added_tokens", &n, e);
+    begin(t, n);
+    if (st == OK)
+        st = read_all(t, top, n, e);
+    return st == OK ? build_finders(t, e) : st;
+}
+
+/* One special token that the vocabulary lacks. */
+enum status tokenizer_add_token(struct tokenizer *t, const char *content, uint32_t id,
+                                struct err *e)
+{
+    struct added_token *a;
+
+    begin(t, 1);
+    a = &t->added[t->nadded++];
+    a->n = strlen(content);
+    a->content = mem_copy_text(content);
+    a->id = id;
+    a->special = 1;
+    if (id < t->model.size)
+        return err_set(e, E_FILE, "the file has %u ids; this encoding ends before %u",
+                       t->model.size, id);
+    place_token(t, a);
+    return build_finders(t, e);
+}
 /* ---- may long texts be cut? ---- */
 
 static int model_is_cuttable(const struct model *m, const struct buffer *space)

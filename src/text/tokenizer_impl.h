@@ -30,5 +30,10 @@ struct tokenizer {
 
 /* Reads added_tokens; the model and the normaliser are there. tokenizer_added.c */
 enum status tokenizer_read_added(struct tokenizer *t, const struct part *top, struct err *e) LOCAL;
+enum status tokenizer_add_token(struct tokenizer *t, const char *content, uint32_t id,
+                                struct err *e) LOCAL;
+struct tokenizer *tokenizer_new(void) LOCAL;
+/* The last of opening: *t = k, or k is closed. Returns st. */
+enum status tokenizer_finish(struct tokenizer **t, struct tokenizer *k, enum status st) LOCAL;
 int tokenizer_is_cuttable(const struct tokenizer *t) LOCAL;
 #endif

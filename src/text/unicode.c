@@ -1,5 +1,6 @@
 #include "text/unicode.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -43,13 +44,6 @@ static const struct property {
     { "inert", "", inert, COUNT_OF(inert) / 2 },
 };
 
-static void mark(uint8_t *of, const uint32_t *ranges, int n, uint8_t bit)
-{
-    for (int i = 0; i < n; i++)
-        for (uint32_t c = ranges[2 * i]; c <= ranges[2 * i + 1]; c++)
-            of[c] |= bit;
-}
-
 /* Is category `name` one of the words of list? A word of one letter is all that begin with it. */
 static int in_list(const char *name, const char *list)
 {
@@ -64,38 +58,83 @@ static int in_list(const char *name, const char *list)
     return 0;
 }
 
-static void mark_categories(uint8_t *of, const char *list, uint8_t bit)
-{
-    for (int i = 0; i < COUNT_OF(category_starts); i++) {
-        uint32_t from = category_starts[i] >> 5, to = UNICODE_POINTS;
+/* ---- ranges ---- */
 
-        if (i + 1 < COUNT_OF(category_starts))
-            to = category_starts[i + 1] >> 5;
-        if (in_list(category_names[category_starts[i] & 31], list))
-            for (uint32_t c = from; c < to; c++)
-                of[c] |= bit;
+struct ranges {
+    struct unicode_range *r;
+    int n, room;
+};
+
+static void add_range(struct ranges *to, uint32_t first, uint32_t last)
+{
+    if (to->n == to->room) {
+        int room = 2 * to->room + 64;
+
+        to->r = mem_grow(to->r, (size_t)to->room * sizeof *to->r, (size_t)room * sizeof *to->r);
+        to->room = room;
     }
+    to->r[to->n++] = (struct unicode_range){ first, last };
 }
 
-static int mark_property(uint8_t *of, const char *name, uint8_t bit)
+static void add_ranges(struct ranges *to, const uint32_t *r, int n)
+{
+    for (int i = 0; i < n; i++)
+        add_range(to, r[2 * i], r[2 * i + 1]);
+}
+
+static void add_categories(struct ranges *to, const char *list)
+{
+    for (int i = 0; i < COUNT_OF(category_starts); i++)
+        if (in_list(category_names[category_starts[i] & 31], list))
+            add_range(
+                to, category_starts[i] >> 5,
+                (i + 1 < COUNT_OF(category_starts) ? category_starts[i + 1] >> 5 : UNICODE_POINTS) -
+                    1);
+}
+
+static int add_property(struct ranges *to, const char *name)
 {
     for (int i = 0; i < COUNT_OF(properties); i++)
         if (strcmp(properties[i].name, name) == 0) {
-            mark_categories(of, properties[i].categories, bit);
-            mark(of, properties[i].more, properties[i].nmore, bit);
+            add_categories(to, properties[i].categories);
+            add_ranges(to, properties[i].more, properties[i].nmore);
             return 1;
         }
     for (int i = 0; i < COUNT_OF(scripts); i++)
         if (strcmp(scripts[i].name, name) == 0) {
-            mark(of, scripts[i].ranges, scripts[i].n, bit);
+            add_ranges(to, scripts[i].ranges, scripts[i].n);
             return 1;
         }
     for (int i = 0; i < COUNT_OF(category_names); i++)
         if (strcmp(category_names[i], name) == 0 || (category_names[i][0] == name[0] && !name[1])) {
-            mark_categories(of, name, bit);
+            add_categories(to, name);
             return 1;
         }
     return 0;
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const struct unicode_range *x = a, *y = b;
+
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+struct unicode_range *unicode_property(const char *name, int *n)
+{
+    struct ranges all = { 0 };
+
+    *n = 0;
+    if (!*name || !add_property(&all, name))
+        return NULL;
+    add_range(&all, UNICODE_POINTS, UNICODE_POINTS); /* so that there is one */
+    qsort(all.r, (size_t)all.n, sizeof *all.r, by_first);
+    for (int i = 0; i < all.n - 1; i++)
+        if (*n && all.r[*n - 1].last + 1 == all.r[i].first)
+            all.r[*n - 1].last = all.r[i].last;
+        else
+            all.r[(*n)++] = all.r[i];
+    return all.r;
 }
 
 void unicode_classes(uint8_t *of)
@@ -111,33 +150,15 @@ void unicode_classes(uint8_t *of)
     };
 
     memset(of, 0, UNICODE_POINTS);
-    for (int i = 0; i < COUNT_OF(rows); i++)
-        mark_property(of, rows[i].name, rows[i].bit);
-}
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        int n;
+        struct unicode_range *r = unicode_property(rows[i].name, &n);
 
-struct unicode_range *unicode_property(const char *name, int *n)
-{
-    uint8_t *of = mem_take(UNICODE_POINTS);
-    struct unicode_range *r = NULL;
-    int known = *name && mark_property(of, name, 1);
-
-    *n = 0;
-    for (int count = 0; known && count < 2; count++) {
-        if (count)
-            r = mem_take((size_t)(*n + 1) * sizeof *r);
-        *n = 0;
-        for (uint32_t c = 0; c < UNICODE_POINTS; c++) {
-            if (of[c] && (c == 0 || !of[c - 1])) {
-                if (r)
-                    r[*n].first = c;
-                ++*n;
-            }
-            if (of[c] && r)
-                r[*n - 1].last = c;
-        }
+        for (int k = 0; k < n; k++)
+            for (uint32_t c = r[k].first; c <= r[k].last; c++)
+                of[c] |= rows[i].bit;
+        mem_give(r);
     }
-    mem_give(of);
-    return r;
 }
 
 int unicode_lower(uint32_t c, uint32_t to[2])

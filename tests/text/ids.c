@@ -1,7 +1,8 @@
-/* usage: ids encode|special|literal|decode|skip TOKENIZER < FRAMES > FRAMES
- * A frame is a count, uint32, and so many bytes (texts) or uint32 (ids). special: with the
- * template; literal: contents of special tokens are text; skip: without special tokens. A text that
- * is refused gives the frame 0xffffffff. Messages go to stderr, exit 1. */
+/* usage: ids encode|special|literal|decode|skip TOKENIZER [ENCODING] < FRAMES > FRAMES; with
+ * ENCODING the file is one of tiktoken's. A frame is a count, uint32, and so many bytes (texts) or
+ * uint32 (ids). special: with the template; literal: contents of special tokens are text; skip:
+ * without special tokens. A text that is refused gives the frame 0xffffffff. Messages go to stderr,
+ * exit 1. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -79,10 +80,11 @@ int main(int argc, char **argv)
     size_t n;
     int bad;
 
-    if (argc != 3)
+    if (argc != 3 && argc != 4)
         return 2;
     if (file_read_text(argv[2], (size_t)1 << 30, &text, &n, &e) != OK ||
-        tokenizer_open(&t, text, n, &e) != OK) {
+        (argc == 4 ? tokenizer_open_ranks(&t, text, n, argv[3], &e)
+                   : tokenizer_open(&t, text, n, &e)) != OK) {
         fprintf(stderr, "%s\n", e.text);
         mem_give(text);
         return 1;
