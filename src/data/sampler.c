@@ -188,10 +188,10 @@ static struct seams seams_from(const struct tokens *f, int64_t first)
 /* Does a document begin at token `at`, behind a token with this id? E_FILE: the list is damaged. */
 static enum status seams_at(struct seams *s, int64_t at, int32_t id, int *seam, struct err *e)
 {
-    *seam = s->f->ndocuments > 0 ? s->next == at : id == s->f->eod;
+    *seam = at < s->f->count && (s->f->ndocuments > 0 ? s->next == at : id == s->f->eod);
     while (s->f->ndocuments > 0 && s->next == at && s->d + 1 < s->f->ndocuments)
         s->next = tokens_first(s->f, ++s->d + 1);
-    if (s->f->ndocuments == 0 || s->next > at)
+    if (s->f->ndocuments == 0 || s->next > at || at == s->f->count)
         return OK;
     return err_set(e, E_FILE,
                    "%s: document %lld starts at token %lld, before the one before it: the list of "

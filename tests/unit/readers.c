@@ -105,6 +105,26 @@ static void test_samples(void)
            "documents, one of them empty, from two formats");
 }
 
+/* The run to the very end of a file, whose last label does not count. */
+static void test_end(void)
+{
+    enum { LENGTH = 64, LAST = 40 };
+    int32_t r[5][LENGTH];
+    struct batch_rows b = { r[0], r[1], r[2], r[3], r[4] };
+    struct tokens t;
+    int good;
+
+    write_megatron(8, 2, 0);
+    good = holds(tokens_open(&t, path_of("m.bin"), &err)) &&
+           holds(batch_fill_run(&t, &b, 0, LENGTH, N - LAST, LAST, 1, 1, &err));
+    /* the last document is the last token */
+    good = good && r[0][LAST - 1] == (int32_t)token(N - 1) && r[1][LAST - 1] == -1 &&
+           r[1][LAST - 2] == -1 && r[4][LAST - 1] == 0 && r[4][LAST - 2] == LAST - 2 &&
+           r[1][LAST] == -1;
+    tap_ok(good, "documents to the end of the file");
+    tokens_close(&t);
+}
+
 /* ---- nothing is believed ---- */
 
 struct fault {
@@ -232,11 +252,12 @@ static void test_mutations(void)
 
 int main(void)
 {
-    tap_plan(12 + 2 + 24 + 7 + 1);
+    tap_plan(12 + 2 + 1 + 24 + 7 + 1);
     if (!mkdtemp(dir))
         return 1;
     test_formats();
     test_samples();
+    test_end();
     test_faults();
     test_disagree();
     test_mutations();
