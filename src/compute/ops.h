@@ -19,7 +19,9 @@ struct ops {
     const struct lanes *lanes; /* copies between the two, beside computing */
     enum status (*probe)(int local_rank, struct err *e);
     void (*device)(struct queue *q, struct ops_device *d);
-
+    /* At set-up, before attention_scratch is asked. E_INPUT: the word; E_RESOURCE */
+    enum status (*attention_choose)(struct queue *q, struct attention_choice *c,
+                                    const struct attention_shape *s, enum dtype t, struct err *e);
     /* ---- queue and memory ---- */
     /* local_rank: which of its node's ranks; a GPU backend takes device local_rank % devices */
     enum status (*queue_create)(struct queue **q, int threads, int local_rank, struct err *e);
@@ -101,9 +103,7 @@ struct ops {
                            dptr qstart, dptr kplace, const struct attention_shape *s, int add,
                            dptr scratch);
     size_t (*attention_scratch)(const struct attention_shape *s, enum dtype t, int threads);
-    /* At set-up, before attention_scratch; NULL: no choice. E_INPUT: the word; E_RESOURCE */
-    enum status (*attention_choose)(struct queue *q, struct attention_choice *c,
-                                    const struct attention_shape *s, enum dtype t, struct err *e);
+
     /* ---- SwiGLU (Shazeer 2020): gu [T, 2F] = gate | up; h [T, F] = silu(gate) * up ---- */
     void (*swiglu)(struct queue *q, struct operand h, struct operand gu, int64_t T, int64_t F);
     /* dgu may be gu */
