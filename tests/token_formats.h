@@ -56,6 +56,16 @@ struct bytes {
     size_t n;
 };
 static struct bytes out;
+/* Not synced: there are thousands. */
+static inline void put_file(const char *path, const void *p, size_t n)
+{
+    struct file f;
+
+    if (file_open(&f, path, FILE_REPLACE, &err) == OK)
+        file_write_at(&f, p, n, 0, &err);
+    file_close(&f, &err);
+}
+
 static inline void put(int64_t v, size_t size)
 {
     memcpy(out.p + out.n, &v, size); /* little-endian */
@@ -70,7 +80,7 @@ static inline void put_tokens(size_t size)
 
 static inline void save(const char *name)
 {
-    file_write_whole(path_of(name), out.p, out.n, &err);
+    put_file(path_of(name), out.p, out.n);
     out.n = 0;
 }
 
@@ -108,7 +118,7 @@ static inline void write_datatrove(size_t size, const char *metadata)
     save("d.ds");
     file_remove(path_of("d.ds.metadata"), NULL);
     if (metadata)
-        file_write_whole(path_of("d.ds.metadata"), metadata, strlen(metadata), &err);
+        put_file(path_of("d.ds.metadata"), metadata, strlen(metadata));
 }
 
 static inline void put_llmc(int magic, int version, int n, size_t size)

@@ -232,7 +232,7 @@ static void test_mutations(void)
         rng = rng * 6364136223846793005u + 1442695040888963407u;
         at = (size_t)(rng >> 33) % (i % 3 ? min_i64((int64_t)n, 200) : (int64_t)n);
         bytes[at] ^= (char)(1 << (rng >> 60 & 7));
-        file_write_whole(path_of(names[k]), bytes, i % 4 ? n : at, &err);
+        put_file(path_of(names[k]), bytes, i % 4 ? n : at);
         mem_give(bytes);
         if (tokens_open(&t, path_of(opened[k]), &err) != OK) {
             refused++;
