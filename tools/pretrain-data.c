@@ -1,10 +1,12 @@
 /* pretrain-data: makes token files and looks at them. */
+#include "base/arena.h"
 #include "base/options.h"
 #include "convert/import_tokens.h"
 #include "convert/show_tokens.h"
 #include "convert/tokenize.h"
+#include "convert/train_tokenizer.h"
 
-enum { COUNT_MAX = 0x7fffffff };
+enum { COUNT_MAX = 0x7fffffff, VOCAB_MAX = 1 << 24, THREADS_MAX = 1024 };
 
 static const struct option_row tokenize_rows[] = {
     { "tokenizer", 0, "FILE|bytes", OPTION_REQUIRED, NULL,
@@ -32,6 +34,18 @@ static const struct option_row peek_rows[] = {
     { "tokens", 0, "N", OPTION_OPTIONAL, NULL, "at most so many tokens of each [200]" },
 };
 
+static const struct option_row train_rows[] = {
+    { "vocab-size", 0, "V", OPTION_REQUIRED, NULL, "all tokens: special ones, 256 bytes, merges" },
+    { "output", 'o', "TOKENIZER.json", OPTION_REQUIRED, NULL, "the file to write" },
+    { "pattern", 0, "NAME", OPTION_OPTIONAL, "gpt2|llama3|qwen2",
+      "what cuts a text into pieces: gpt2, llama3 or qwen2 [gpt2]" },
+    { "special", 0, "TOKEN", OPTION_REPEATED, NULL,
+      "a special token, in the order of their ids from 0 [<|endoftext|>]" },
+    { "min-frequency", 0, "N", OPTION_OPTIONAL, NULL, "merge no pair that occurs less often [0]" },
+    { "field", 0, "NAME", OPTION_OPTIONAL, NULL, "the text in the objects of a jsonl file [text]" },
+    { "threads", 0, "N", OPTION_OPTIONAL, NULL, "[all cores]; the result is the same for any" },
+};
+
 static enum status run_tokenize(const struct options *o, struct err *e)
 {
     struct tokenize a = {
@@ -49,6 +63,34 @@ static enum status run_tokenize(const struct options *o, struct err *e)
                      "--validation-fraction and --validation-output go together: "
                      "give both or neither");
     return st == OK ? tokenize(&a, e) : st;
+}
+
+static enum status run_train(const struct options *o, struct err *e)
+{
+    static const char *const end[] = { "<|endoftext|>" };
+    int n = options_given(o, "special");
+    const char **special = mem_take((size_t)n * sizeof *special);
+    struct train_tokenizer a = {
+        .input = options_operands(o),
+        .ninputs = options_noperands(o),
+        .field = options_given(o, "field") ? options_text(o, "field") : "text",
+        .pattern = options_given(o, "pattern") ? options_text(o, "pattern") : "gpt2",
+        .special = n ? special : end,
+        .nspecial = n ? n : 1,
+        .out = options_text(o, "output"),
+    };
+    enum status st = options_i64(o, "vocab-size", 1, VOCAB_MAX, &a.vocab_size, e);
+
+    for (int i = 0; i < n; i++)
+        special[i] = options_item(o, "special", i);
+    if (st == OK)
+        st = options_i64(o, "min-frequency", 0, INT64_MAX, &a.min_frequency, e);
+    if (st == OK)
+        st = options_i64(o, "threads", 1, THREADS_MAX, &a.threads, e);
+    if (st == OK)
+        st = train_tokenizer(&a, e);
+    mem_give(special);
+    return st;
 }
 
 static enum status run_import(const struct options *o, struct err *e)
@@ -97,6 +139,14 @@ static const struct command commands[] = {
       "document;\n"
       "its name in a text is only text.",
       tokenize_rows, COUNT_OF(tokenize_rows), run_tokenize },
+    { "tokenizer train", "INPUT...", 1, -1,
+      "Train a byte-level BPE vocabulary and write it as a tokenizer.json.\n"
+      "Merges and ids are those of the library tokenizers (BpeTrainer, alphabet of all bytes) on "
+      "the same\n"
+      "files. As there, a text counts line by line, so no token goes over the end of a line; a "
+      "document\n"
+      "of a jsonl file (see tokenize) counts as a whole.",
+      train_rows, COUNT_OF(train_rows), run_train },
     { "import", "RAW", 1, 1,
       "Make a token file of a raw little-endian stream of tokens\n"
       "(nanoGPT, datatrove .ds, Megatron .bin). Every token is checked.",

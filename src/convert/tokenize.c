@@ -3,14 +3,13 @@
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "convert/inputs.h"
 #include "convert/jsonl.h"
 #include "convert/progress.h"
-#include "data/foreign.h"
 #include "data/tokens.h"
 #include "text/byte_tokenizer.h"
 #include "text/utf8.h"
@@ -73,46 +72,6 @@ static enum status check_outputs(const struct tokenize *a, struct err *e)
         st =
             err_set(e, E_INPUT, "%s: both -o and --validation-output; give them two names", a->out);
     return st;
-}
-
-/* Line by line? */
-static int is_jsonl(const char *path)
-{
-    static const char *const endings[] = { ".jsonl", ".ndjson", ".json" };
-    size_t n = strlen(path);
-
-    for (int i = 0; i < COUNT_OF(endings); i++) {
-        size_t k = strlen(endings[i]);
-
-        if (n > k && strcasecmp(path + n - k, endings[i]) == 0)
-            return 1;
-    }
-    return 0;
-}
-
-/* All inputs are opened once before any work; their sizes add up for the progress line. */
-static enum status check_input(const char *path, int64_t *all, struct err *e)
-{
-    char head[FOREIGN_HEAD];
-    struct foreign what;
-    struct file f;
-    int64_t size;
-    enum status st;
-
-    if (file_is_dir(path))
-        return err_set(e, E_FILE, "%s: a directory; name the files in it", path);
-    if ((st = file_open(&f, path, FILE_READ, e)) != OK)
-        return st;
-    size = file_size(&f);
-    st = file_read_at(&f, head, (size_t)min_i64(size, FOREIGN_HEAD), 0, e);
-    file_close(&f, NULL);
-    if (st != OK)
-        return st;
-    what = foreign_look(head, (size_t)min_i64(size, FOREIGN_HEAD), size);
-    if (!what.is_text && !what.is_raw)
-        return err_set(e, E_FILE, "%s: not text: it is %s; %s", path, what.what, what.cure);
-    *all += size;
-    return OK;
 }
 
 /* ---- documents ---- */
@@ -210,7 +169,7 @@ static enum status add_inputs(struct job *j, struct err *e)
 
         if ((st = file_open(&f, path, FILE_READ, e)) != OK)
             return st;
-        st = is_jsonl(path) ? add_lines(j, &f, e) : add_text(j, &f, e);
+        st = input_is_jsonl(path) ? add_lines(j, &f, e) : add_text(j, &f, e);
         j->done += file_size(&f);
         file_close(&f, NULL);
     }
@@ -293,7 +252,7 @@ enum status tokenize(const struct tokenize *a, struct err *e)
     if (st == OK)
         st = check_outputs(a, e);
     for (int i = 0; i < a->ninputs && st == OK; i++)
-        st = check_input(a->input[i], &all, e);
+        st = input_check(a->input[i], &all, e);
     if (st != OK)
         return st;
     j.ids = mem_take(PIECE * sizeof *j.ids);
