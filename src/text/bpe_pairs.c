@@ -90,7 +90,7 @@ static void chunk_open(struct word_lists *l, int32_t n)
         }
         i = l->nchunks++;
     }
-    l->chunk[i] = (struct chunk){ mem_take((size_t)n * sizeof(int32_t)), 0 };
+    l->chunk[i] = (struct chunk){ mem_take((size_t)n * sizeof(uint32_t)), 0 };
     l->last = i;
     l->used = 0;
 }

@@ -18,12 +18,12 @@ void pair_counts_close(struct pair_counts *c) LOCAL;
 
 /* Lists of words live in chunks; a chunk goes when the last of its lists is dropped. */
 struct word_list {
-    int32_t *word; /* [n] */
+    uint32_t *word; /* [n] */
     int32_t n, chunk;
 };
 struct word_lists { /* zeroed before use */
     struct chunk {
-        int32_t *word; /* NULL: this number is free */
+        uint32_t *word; /* NULL: this number is free */
         int32_t lists;
     } * chunk; /* [nchunks] */
     int32_t nchunks, room, last, free;

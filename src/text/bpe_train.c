@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/arena.h"
 #include "text/bpe_pairs.h"
 
 enum { LEFT, RIGHT, SIDES };
@@ -144,30 +143,35 @@ static int32_t token_join(struct vocabulary *v, uint64_t pair)
 
 /* ---- the state of training ---- */
 
+/* Words lie one behind another, their tokens with them: a visit is one miss of the cache. A list
+ * names a word by where it begins, in units of WORD_UNIT. */
 struct word {
-    int32_t *token; /* [n] */
     int64_t count;
     int32_t n;
+    int32_t token[];
 };
+enum { WORD_UNIT = 8 };
 
 struct side { /* what a step does to the pairs of one token on one side of the merged ones */
     int64_t minus, plus;
-    int32_t words, last; /* words of plus; the last of them */
-    int32_t *list;       /* where the next word goes; NULL: nowhere */
+    int32_t words;  /* of plus */
+    uint32_t last;  /* of them, + 1 */
+    uint32_t *list; /* where the next word goes; NULL: nowhere */
     int touched;
 };
 
 struct arrival { /* a pair arose in a word */
-    int32_t side, word;
+    int32_t side;
+    uint32_t word;
 };
 
 struct training {
     const struct bpe_train *asked;
     struct vocabulary v;
-    struct word *word; /* [nwords] of two bytes or more */
-    int32_t *tokens;   /* theirs */
-    int32_t nwords;
-    int *byte_of; /* [ntokens at the start] the byte that a token is */
+    char *words; /* those of two bytes or more; in memory */
+    struct arena memory;
+    uint32_t units; /* the length of words */
+    int *byte_of;   /* [ntokens at the start] the byte that a token is */
     struct pair_counts counts;
     struct pair_queue queue;
     struct word_lists lists;
@@ -184,32 +188,43 @@ static inline uint64_t pair_of(int32_t a, int32_t b)
     return (uint64_t)(uint32_t)a << 32 | (uint32_t)b;
 }
 
+static inline struct word *word_at(const struct training *t, uint32_t unit)
+{
+    return (struct word *)(t->words + (size_t)unit * WORD_UNIT);
+}
+
+/* Of a word that has n tokens at the start. */
+static inline uint32_t word_units(uint32_t n)
+{
+    return (uint32_t)ceil_div((int64_t)sizeof(struct word) + 4 * (int64_t)n, WORD_UNIT);
+}
+
 static void words_take(struct training *t, struct word_count *words)
 {
-    size_t ntokens = 0, nwords = 0;
-    int32_t *at;
+    uint64_t units = 0;
+    uint32_t at = 0;
 
     t->byte_of = mem_take((size_t)t->v.out->ntokens * sizeof *t->byte_of);
     for (int b = 0; b < BPE_BYTES; b++)
         t->byte_of[t->v.byte[b]] = b;
     for (size_t i = 0; i < words->room; i++)
-        if (words->slot[i].n > 1) {
-            nwords++;
-            ntokens += words->slot[i].n;
-        }
-    if (nwords > INT32_MAX)
-        die(E_RESOURCE, "%zu different words, at most %d", nwords, INT32_MAX);
-    t->word = mem_take(nwords * sizeof *t->word);
-    at = t->tokens = mem_take(ntokens * sizeof *t->tokens);
+        units += words->slot[i].n > 1 ? word_units(words->slot[i].n) : 0;
+    if (units > UINT32_MAX)
+        die(E_RESOURCE, "the different words are more than %d GiB: give less text", WORD_UNIT * 4);
+    t->units = (uint32_t)units;
+    t->words = word_count_memory(&t->memory, (size_t)units * WORD_UNIT);
     for (size_t i = 0; i < words->room; i++) {
         const struct word_slot *s = &words->slot[i];
         const char *text = word_count_text(words, s);
+        struct word *w = word_at(t, at);
 
         if (s->n < 2)
             continue;
-        t->word[t->nwords++] = (struct word){ at, s->count, (int32_t)s->n };
+        w->count = s->count;
+        w->n = (int32_t)s->n;
         for (uint32_t k = 0; k < s->n; k++)
-            *at++ = t->v.byte[(unsigned char)text[k]];
+            w->token[k] = t->v.byte[(unsigned char)text[k]];
+        at += word_units(s->n);
     }
     word_count_close(words);
 }
@@ -223,15 +238,16 @@ static void push(struct training *t, uint64_t pair, int64_t count, struct word_l
 
 struct start { /* a pair of bytes */
     int64_t count;
-    int32_t words, last;
-    int32_t *list;
+    int32_t words;
+    uint32_t last; /* the last word + 1 */
+    uint32_t *list;
 };
 
 /* All words: count the pairs, or fill their lists. */
 static void pairs_walk(struct training *t, struct start *pair, int fill)
 {
-    for (int32_t w = 0; w < t->nwords; w++) {
-        const struct word *word = &t->word[w];
+    for (uint32_t w = 0, next; w < t->units; w = next) {
+        const struct word *word = word_at(t, w);
         int first = t->byte_of[word->token[0]];
 
         for (int32_t i = 1; i < word->n; i++) {
@@ -249,6 +265,7 @@ static void pairs_walk(struct training *t, struct start *pair, int fill)
             else
                 p->words++;
         }
+        next = w + word_units((uint32_t)word->n);
     }
 }
 
@@ -280,20 +297,19 @@ static struct side *touch(struct training *t, int32_t token, int which)
 
     if (!s->touched) {
         s->touched = 1;
-        s->last = -1;
         t->touched[t->ntouched++] = i;
     }
     return s;
 }
 
-static void arrive(struct training *t, int32_t token, int which, int32_t w)
+static void arrive(struct training *t, int32_t token, int which, uint32_t w, int64_t count)
 {
     struct side *s = touch(t, token, which);
 
-    s->plus += t->word[w].count;
-    if (s->last == w)
+    s->plus += count;
+    if (s->last == w + 1)
         return;
-    s->last = w;
+    s->last = w + 1;
     s->words++;
     if (t->narrivals == t->arrivals_room) {
         size_t room = 2 * t->arrivals_room + 4096;
@@ -306,9 +322,9 @@ static void arrive(struct training *t, int32_t token, int which, int32_t w)
 }
 
 /* Every a b of the word, from the left, becomes c; its neighbours are noted. */
-static void word_merge(struct training *t, int32_t w, int32_t a, int32_t b, int32_t c)
+static void word_merge(struct training *t, uint32_t w, int32_t a, int32_t b, int32_t c)
 {
-    struct word *word = &t->word[w];
+    struct word *word = word_at(t, w);
     int32_t *s = word->token, n = word->n, o = 0;
 
     for (int32_t i = 0; i < n; i++, o++) {
@@ -318,14 +334,14 @@ static void word_merge(struct training *t, int32_t w, int32_t a, int32_t b, int3
         }
         if (o > 0) {
             touch(t, s[o - 1], LEFT)->minus += word->count;
-            arrive(t, s[o - 1], LEFT, w);
+            arrive(t, s[o - 1], LEFT, w, word->count);
         }
         s[o] = c;
         i++;
         if (i + 1 < n) {
             touch(t, s[i + 1], RIGHT)->minus += word->count;
             /* c c has one list, that of the left side */
-            arrive(t, s[i + 1], s[i + 1] == c ? LEFT : RIGHT, w);
+            arrive(t, s[i + 1], s[i + 1] == c ? LEFT : RIGHT, w, word->count);
         }
     }
     word->n = o;
@@ -397,7 +413,7 @@ static void sides_for(struct training *t, int32_t tokens)
 
 static void merge_one(struct training *t, const struct pair_entry *e)
 {
-    enum { AHEAD = 8 };
+    enum { AHEAD = 12 };
     int32_t a = (int32_t)(e->pair >> 32), b = (int32_t)(uint32_t)e->pair;
     int32_t c = token_join(&t->v, e->pair);
     const struct word_list *l = &e->words;
@@ -405,10 +421,8 @@ static void merge_one(struct training *t, const struct pair_entry *e)
     merge_add(t, e->pair, c);
     sides_for(t, t->v.out->ntokens);
     for (int32_t i = 0; i < l->n; i++) {
-        if (i + 2 * AHEAD < l->n)
-            __builtin_prefetch(&t->word[l->word[i + 2 * AHEAD]]);
         if (i + AHEAD < l->n)
-            __builtin_prefetch(t->word[l->word[i + AHEAD]].token, 1);
+            __builtin_prefetch(word_at(t, l->word[i + AHEAD]), 1);
         word_merge(t, l->word[i], a, b, c);
     }
     word_lists_drop(&t->lists, l);
@@ -482,8 +496,7 @@ void bpe_train(const struct bpe_train *asked, struct word_count *words, struct b
     pair_counts_close(&t.counts);
     pair_queue_close(&t.queue);
     word_lists_close(&t.lists);
-    mem_give(t.word);
-    mem_give(t.tokens);
+    arena_close(&t.memory);
     mem_give(t.byte_of);
     mem_give(t.side);
     mem_give(t.touched);

@@ -11,7 +11,8 @@ typedef int pieces_cut(void *self, const char *text, size_t at, size_t n, uint32
 
 struct pieces_pattern {
     const char *name, *regex;
-    int is_byte_level; /* it is that of the pre-tokeniser ByteLevel itself */
+    int is_byte_level; /* GPT-2's, which the pre-tokeniser ByteLevel itself has; else Llama-3's, */
+    int digits;        /* in which so many digits are a piece */
 };
 /* gpt2, llama3, qwen2; NULL: no such name. */
 const struct pieces_pattern *pieces_find(const char *name) LOCAL;

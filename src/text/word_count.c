@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "base/arena.h"
-
 enum { ROOM_LEAST = 1 << 12, BATCH = 64, SHORT = 16 };
 
 struct piece {
@@ -76,12 +74,23 @@ static uint64_t slot_hash(const struct word_slot *s)
     return s->n <= SHORT ? mix(s->key[0] ^ s->n, s->key[1]) : s->key[0];
 }
 
+void *word_count_memory(struct arena *a, size_t bytes)
+{
+    arena_measure(a, "words", NULL);
+    arena_take(a, bytes);
+    if (arena_open(a, NULL) != OK)
+        die(E_RESOURCE, "out of memory: %zu bytes asked for the different pieces of the texts",
+            bytes);
+    return arena_take_host(a, bytes);
+}
+
 static void grow(struct word_count *w, size_t room)
 {
+    struct arena before = w->slots;
     struct word_slot *old = w->slot;
     size_t old_room = w->room, mask = room - 1;
 
-    w->slot = mem_take(room * sizeof *w->slot);
+    w->slot = word_count_memory(&w->slots, room * sizeof *w->slot);
     w->room = room;
     for (size_t i = 0; i < old_room; i++)
         if (old[i].n) {
@@ -91,7 +100,7 @@ static void grow(struct word_count *w, size_t room)
                 k = (k + 1) & mask;
             w->slot[k] = old[i];
         }
-    mem_give(old);
+    arena_close(&before);
 }
 
 /* After this `more` words can be added. */
@@ -176,7 +185,7 @@ void word_count_merge(struct word_count *w, struct word_count *from)
 
 void word_count_close(struct word_count *w)
 {
-    mem_give(w->slot);
+    arena_close(&w->slots);
     mem_give(w->text);
     *w = (struct word_count){ NULL };
 }

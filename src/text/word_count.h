@@ -1,7 +1,7 @@
 /* How often each piece of a text occurs: a table of byte strings with a number each. */
 #ifndef TEXT_WORD_COUNT_H
 #define TEXT_WORD_COUNT_H
-#include "base/types.h"
+#include "base/arena.h"
 
 enum { WORD_PAD = 16 }; /* bytes that must be readable behind a text given to word_count_* */
 
@@ -11,8 +11,9 @@ struct word_slot {   /* n = 0: empty */
     uint32_t n;
 };
 struct word_count {         /* zeroed before use */
-    struct word_slot *slot; /* [room], a power of two */
+    struct word_slot *slot; /* [room], a power of two; in slots */
     size_t room, used;
+    struct arena slots;
     char *text; /* [text_room] the words longer than 16 bytes */
     size_t text_used, text_room;
 };
@@ -30,5 +31,7 @@ static inline const char *word_count_text(const struct word_count *w, const stru
 }
 /* Adds all numbers of `from`, which is empty afterwards. */
 void word_count_merge(struct word_count *w, struct word_count *from) LOCAL;
+/* Zeroed, in huge pages: what is visited at random. Given back with arena_close. */
+void *word_count_memory(struct arena *a, size_t bytes) LOCAL;
 void word_count_close(struct word_count *w) LOCAL;
 #endif
