@@ -194,7 +194,7 @@ static void write_model(struct json_text *t, const struct bpe *b, char *text)
     }
     json_text_add(t, "},\n\"merges\":[");
     for (int32_t i = 0; i < b->nmerges; i++) {
-        uint64_t pair = b->merge[i].pair;
+        uint64_t pair = b->merge[i];
         size_t n = bpe_token_text(b, (int32_t)(pair >> 32), text);
 
         text[n++] = ' ';

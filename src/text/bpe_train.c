@@ -1,145 +1,8 @@
 #include "text/bpe_train.h"
 
-#include <string.h>
-
 #include "text/bpe_pairs.h"
 
 enum { LEFT, RIGHT, SIDES };
-
-/* ---- vocabulary ---- */
-
-struct vocabulary {
-    struct bpe *out;
-    struct word_count ids; /* bytes of a token -> id + 1; a raw one is not in it */
-    int32_t tokens_room;
-    int64_t text_room;
-    int32_t byte[BPE_BYTES]; /* id of a byte */
-};
-
-/* Bytes that print stand for themselves, the other 68, in ascending order, are U+0100 and up. */
-static int is_plain(int byte)
-{
-    return (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte != 0xad);
-}
-
-static void alphabet(int character[BPE_BYTES])
-{
-    int next = 0x100;
-
-    for (int b = 0; b < BPE_BYTES; b++)
-        character[b] = is_plain(b) ? b : next++;
-}
-
-/* The bytes that s, in the alphabet's characters, stands for; -1: it has another character. */
-static int64_t decode(const char *s, char *bytes)
-{
-    int character[BPE_BYTES];
-    int64_t n = 0;
-
-    alphabet(character);
-    for (const unsigned char *p = (const unsigned char *)s; *p; p++) {
-        int c = *p < 0x80 ? *p : (*p & 0x1f) << 6 | (p[1] & 0x3f), b = 0;
-
-        if (*p >= 0xe0)
-            return -1;
-        while (b < BPE_BYTES && character[b] != c)
-            b++;
-        if (b == BPE_BYTES)
-            return -1;
-        bytes[n++] = (char)b;
-        p += *p >= 0x80;
-    }
-    return n;
-}
-
-static int32_t token_add(struct vocabulary *v, const char *text, int64_t n)
-{
-    struct bpe *o = v->out;
-    int64_t at = o->ntokens ? o->start[o->ntokens] : 0;
-
-    if (o->ntokens + 1 >= v->tokens_room) {
-        int32_t room = 2 * v->tokens_room + 1024;
-
-        o->start = mem_grow(o->start, (size_t)v->tokens_room * sizeof *o->start,
-                            (size_t)room * sizeof *o->start);
-        v->tokens_room = room;
-    }
-    if (at + n + WORD_PAD > v->text_room) {
-        int64_t room = 2 * v->text_room + n + 65536;
-
-        o->text = mem_grow(o->text, (size_t)v->text_room, (size_t)room);
-        v->text_room = room;
-    }
-    memcpy(o->text + at, text, (size_t)n);
-    o->start[o->ntokens + 1] = at + n;
-    return o->ntokens++;
-}
-
-/* The token of these bytes (WORD_PAD more can be read), a new one if need be. */
-static int32_t token_of(struct vocabulary *v, const char *bytes, int64_t n)
-{
-    int64_t *id = word_count_at(&v->ids, bytes, (uint32_t)n);
-
-    if (!*id)
-        *id = token_add(v, bytes, n) + 1;
-    return (int32_t)*id - 1;
-}
-
-static void special_add(struct vocabulary *v, const char *s)
-{
-    struct bpe *o = v->out;
-    size_t n = strlen(s);
-    char *bytes = mem_take(n + WORD_PAD);
-    int64_t k = decode(s, bytes);
-
-    if (k >= 0) {
-        token_of(v, bytes, k);
-    } else {
-        int32_t i = 0;
-
-        while (i < o->ntokens && !(o->raw[i] && o->start[i + 1] - o->start[i] == (int64_t)n &&
-                                   !memcmp(o->text + o->start[i], s, n)))
-            i++;
-        if (i == o->ntokens)
-            o->raw[token_add(v, s, (int64_t)n)] = 1;
-    }
-    mem_give(bytes);
-}
-
-/* Special tokens, then the bytes in the order of their characters. */
-static void vocabulary_start(struct vocabulary *v, const struct bpe_train *t, struct bpe *out)
-{
-    *v = (struct vocabulary){ .out = out };
-    *out = (struct bpe){ .raw = mem_take((size_t)t->nspecial) };
-    for (int i = 0; i < t->nspecial; i++)
-        special_add(v, t->special[i]);
-    out->nspecial = out->ntokens;
-    for (int plain = 1; plain >= 0; plain--)
-        for (int b = 0; b < BPE_BYTES; b++)
-            if (is_plain(b) == plain) {
-                char one[WORD_PAD + 1] = { (char)b };
-
-                v->byte[b] = token_of(v, one, 1);
-            }
-}
-
-/* The token that a and b make. */
-static int32_t token_join(struct vocabulary *v, uint64_t pair)
-{
-    const struct bpe *o = v->out;
-    int32_t part[2] = { (int32_t)(pair >> 32), (int32_t)(uint32_t)pair }, id;
-    int64_t n[2], at = 0;
-    char *bytes;
-
-    for (int i = 0; i < 2; i++)
-        n[i] = o->start[part[i] + 1] - o->start[part[i]];
-    bytes = mem_take((size_t)(n[0] + n[1] + WORD_PAD));
-    for (int i = 0; i < 2; at += n[i], i++)
-        memcpy(bytes + at, o->text + o->start[part[i]], (size_t)n[i]);
-    id = token_of(v, bytes, n[0] + n[1]);
-    mem_give(bytes);
-    return id;
-}
 
 /* ---- the state of training ---- */
 
@@ -167,7 +30,7 @@ struct arrival { /* a pair arose in a word */
 
 struct training {
     const struct bpe_train *asked;
-    struct vocabulary v;
+    struct bpe_vocabulary v;
     char *words; /* those of two bytes or more; in memory */
     struct arena memory;
     uint32_t units; /* the length of words */
@@ -340,8 +203,7 @@ static void word_merge(struct training *t, uint32_t w, int32_t a, int32_t b, int
         i++;
         if (i + 1 < n) {
             touch(t, s[i + 1], RIGHT)->minus += word->count;
-            /* c c has one list, that of the left side */
-            arrive(t, s[i + 1], s[i + 1] == c ? LEFT : RIGHT, w, word->count);
+            arrive(t, s[i + 1], RIGHT, w, word->count);
         }
     }
     word->n = o;
@@ -384,7 +246,7 @@ static void pairs_update(struct training *t, int32_t a, int32_t b, int32_t c)
     t->narrivals = 0;
 }
 
-static void merge_add(struct training *t, uint64_t pair, int32_t token)
+static void merge_add(struct training *t, uint64_t pair)
 {
     struct bpe *o = t->v.out;
 
@@ -395,7 +257,7 @@ static void merge_add(struct training *t, uint64_t pair, int32_t token)
                             (size_t)room * sizeof *o->merge);
         t->merges_room = room;
     }
-    o->merge[o->nmerges++] = (struct bpe_merge){ pair, token };
+    o->merge[o->nmerges++] = pair;
 }
 
 static void sides_for(struct training *t, int32_t tokens)
@@ -415,10 +277,10 @@ static void merge_one(struct training *t, const struct pair_entry *e)
 {
     enum { AHEAD = 12 };
     int32_t a = (int32_t)(e->pair >> 32), b = (int32_t)(uint32_t)e->pair;
-    int32_t c = token_join(&t->v, e->pair);
+    int32_t c = bpe_vocabulary_join(&t->v, e->pair);
     const struct word_list *l = &e->words;
 
-    merge_add(t, e->pair, c);
+    merge_add(t, e->pair);
     sides_for(t, t->v.out->ntokens);
     for (int32_t i = 0; i < l->n; i++) {
         if (i + AHEAD < l->n)
@@ -452,32 +314,15 @@ static void merge_all(struct training *t)
 
 /* ---- the whole ---- */
 
-/* A pair that was merged more than once keeps its last place. */
-static void merges_once(struct bpe *o)
-{
-    struct pair_counts seen = { NULL };
-    int32_t at = o->nmerges;
-
-    for (int32_t i = o->nmerges - 1; i >= 0; i--) {
-        if (pair_counts_get(&seen, o->merge[i].pair))
-            continue;
-        pair_counts_add(&seen, o->merge[i].pair, 1);
-        o->merge[--at] = o->merge[i];
-    }
-    o->nmerges -= at;
-    memmove(o->merge, o->merge + at, (size_t)o->nmerges * sizeof *o->merge);
-    pair_counts_close(&seen);
-}
-
 int32_t bpe_train_least(const struct bpe_train *t)
 {
-    struct vocabulary v;
+    struct bpe_vocabulary v;
     struct bpe b;
     int32_t n;
 
-    vocabulary_start(&v, t, &b);
+    bpe_vocabulary_start(&v, t->special, t->nspecial, &b);
     n = b.ntokens;
-    word_count_close(&v.ids);
+    bpe_vocabulary_close(&v);
     bpe_close(&b);
     return n;
 }
@@ -486,13 +331,12 @@ void bpe_train(const struct bpe_train *asked, struct word_count *words, struct b
 {
     struct training t = { .asked = asked, .queue.floor = INT64_MAX };
 
-    vocabulary_start(&t.v, asked, out);
+    bpe_vocabulary_start(&t.v, asked->special, asked->nspecial, out);
     BUG_IF(asked->vocab_size < out->ntokens);
     words_take(&t, words);
     pairs_start(&t);
     merge_all(&t);
-    merges_once(out);
-    word_count_close(&t.v.ids);
+    bpe_vocabulary_close(&t.v);
     pair_counts_close(&t.counts);
     pair_queue_close(&t.queue);
     word_lists_close(&t.lists);
@@ -501,34 +345,4 @@ void bpe_train(const struct bpe_train *asked, struct word_count *words, struct b
     mem_give(t.side);
     mem_give(t.touched);
     mem_give(t.arrival);
-}
-
-size_t bpe_token_text(const struct bpe *b, int32_t token, char *text)
-{
-    const char *s = b->text + b->start[token];
-    size_t n = (size_t)(b->start[token + 1] - b->start[token]), at = 0;
-    int character[BPE_BYTES];
-
-    if (token < b->nspecial && b->raw[token]) {
-        memcpy(text, s, n);
-        return n;
-    }
-    alphabet(character);
-    for (size_t i = 0; i < n; i++) {
-        int c = character[(unsigned char)s[i]];
-
-        if (c >= 0x80)
-            text[at++] = (char)(0xc0 | c >> 6);
-        text[at++] = (char)(c < 0x80 ? c : 0x80 | (c & 0x3f));
-    }
-    return at;
-}
-
-void bpe_close(struct bpe *b)
-{
-    mem_give(b->start);
-    mem_give(b->text);
-    mem_give(b->raw);
-    mem_give(b->merge);
-    *b = (struct bpe){ 0 };
 }
