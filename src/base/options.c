@@ -375,7 +375,7 @@ static void print_program(const struct program *p)
 {
     printf("usage: %s COMMAND [OPTION]...\n\n%s\n\n", p->name, p->about);
     for (int i = 0; i < p->ncommands; i++)
-        printf("  %-10s %.*s\n", p->commands[i].name, (int)strcspn(p->commands[i].about, "\n"),
+        printf("  %-16s %.*s\n", p->commands[i].name, (int)strcspn(p->commands[i].about, "\n"),
                p->commands[i].about);
     printf("\n%s COMMAND --help says more.\n", p->name);
 }
