@@ -112,9 +112,9 @@ def main():
     lines = os.path.join(WORK, 'text.jsonl')
     with open(lines, 'w', encoding='utf-8') as f:
         f.writelines(json.dumps({'text': t}) + '\n' for t in texts)
-    # Characters between letters, digits, signs and spaces: all, or one in 64 of the large blocks.
+    # Characters between letters, digits, signs and spaces: all, or one in 256 from U+3100 on.
     known = ''.join('a%sa1%s1 %s.%s ' % (chr(c), chr(c), chr(c), chr(c)) for c in range(0x110000)
-                    if not 0xd800 <= c < 0xe000 and (SOAK or c < 0x3100 or c % 64 == 0))
+                    if not 0xd800 <= c < 0xe000 and (SOAK or c < 0x3100 or c % 256 == 0))
     characters = os.path.join(WORK, 'characters.jsonl')
     with open(characters, 'w', encoding='utf-8') as f:
         f.write(json.dumps({'text': known}))
