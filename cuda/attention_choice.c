@@ -19,7 +19,7 @@ struct entry {
 
 static struct choice {
     struct queue *q;
-    struct attention_policy policy;
+    int deterministic, whole;        /* as asked */
     const struct cudnn_calls *calls; /* NULL: none in this build */
     struct cudnn_device *device;
     int by_cudnn;
@@ -59,7 +59,7 @@ static struct entry *prepare(const struct attention_shape *s, enum dtype t)
     BUG_IF(the.entries == SHAPES);
     x = &the.entry[the.entries++];
     *x = (struct entry){ .s = *s, .t = t };
-    x->plans = the.calls->create(the.device, s, t, the.policy.deterministic, &x->refusal);
+    x->plans = the.calls->create(the.device, s, t, the.deterministic, &x->refusal);
     return x;
 }
 
@@ -81,7 +81,7 @@ static void choose(int by_cudnn, const char *reason)
 /* OK, or why cuDNN cannot be used at all. */
 static enum status open_cudnn(struct err *e)
 {
-    if (!the.policy.whole)
+    if (!the.whole)
         return err_set(e, E_RESOURCE,
                        "document masks and sequences split over ranks need our own attention");
     if (!the.calls)
@@ -91,51 +91,18 @@ static enum status open_cudnn(struct err *e)
     return the.device ? OK : E_RESOURCE;
 }
 
-static int is_word(const char *word)
+/* Its plans for the shape, or NULL and why there are none. */
+static const struct cudnn_attention *try_cudnn(const struct attention_shape *s, enum dtype t,
+                                               struct err *e)
 {
-    return !strcmp(word, "own") || !strcmp(word, "cudnn");
-}
+    const struct entry *x;
 
-enum status attention_choice_open(struct queue *q, const struct attention_policy *p, struct err *e)
-{
-    BUG_IF(the.q);
-    if (strcmp(p->word, "auto") && !is_word(p->word))
-        return err_set(e, E_INPUT, "attention by '%s': say auto, own or cudnn", p->word);
-    the.q = q;
-    the.policy = *p;
-    the.calls = cudnn_calls();
-    if (!strcmp(p->word, "auto")) {
-        choose(0, "not decided");
-        return OK;
-    }
-    if (attention_choice_set(p->word, e) == OK)
-        return OK;
-    attention_choice_close();
-    return E_RESOURCE;
-}
-
-enum status attention_choice_set(const char *word, struct err *e)
-{
-    if (!is_word(word))
-        return err_set(e, E_INPUT, "attention by '%s': say own or cudnn", word);
-    if (!strcmp(word, attention_choice_word()) && the.reason.text[0])
-        return OK;
-    if (!strcmp(word, "cudnn") && open_cudnn(e) != OK) {
-        err_prefix(e, "attention by cuDNN is not possible");
-        return E_RESOURCE;
-    }
-    choose(!strcmp(word, "cudnn"), "as the input says");
-    return OK;
-}
-
-const char *attention_choice_word(void)
-{
-    return the.by_cudnn ? "cudnn" : "own";
-}
-
-const char *attention_choice_reason(void)
-{
-    return the.reason.text;
+    if (open_cudnn(e) != OK)
+        return NULL;
+    x = prepare(s, t);
+    if (!x->plans)
+        err_set(e, E_RESOURCE, "%s", x->refusal.text);
+    return x->plans;
 }
 
 /* With `deterministic` cuDNN is taken wherever it has plans, as a timing would: its kernels use the
@@ -143,24 +110,19 @@ const char *attention_choice_reason(void)
 static void choose_by_itself(const struct attention_shape *s, enum dtype t)
 {
     struct err e = { "" };
-    const struct entry *x;
+    const struct cudnn_attention *plans = try_cudnn(s, t, &e);
     struct attention_timing time;
     char text[256];
 
-    if (open_cudnn(&e) != OK) {
+    if (!plans) {
         choose(0, e.text);
         return;
     }
-    x = prepare(s, t);
-    if (!x->plans) {
-        choose(0, x->refusal.text);
+    if (the.deterministic) {
+        choose(1, "it has plans for this device and shape");
         return;
     }
-    if (the.policy.deterministic) {
-        choose(1, "cuDNN has plans for this device and shape");
-        return;
-    }
-    if (attention_time(&time, the.q, the.calls, x->plans, s, t, &e) != OK) {
+    if (attention_time(&time, the.q, the.calls, plans, s, t, &e) != OK) {
         choose(0, e.text);
         return;
     }
@@ -170,25 +132,10 @@ static void choose_by_itself(const struct attention_shape *s, enum dtype t)
     choose(time.cudnn < time.own, text);
 }
 
-enum status attention_choice_decide(const struct attention_shape *s, enum dtype t, struct err *e)
+void choice_forget(const struct queue *q)
 {
-    const struct entry *x;
-
-    BUG_IF(!the.q);
-    if (!strcmp(the.policy.word, "auto")) {
-        choose_by_itself(s, t);
-        return OK;
-    }
-    if (!the.by_cudnn)
-        return OK;
-    x = prepare(s, t);
-    if (x->plans)
-        return OK;
-    return err_set(e, E_RESOURCE, "attention by cuDNN is not possible: %s", x->refusal.text);
-}
-
-void attention_choice_close(void)
-{
+    if (the.q != q)
+        return;
     for (int i = 0; i < the.entries; i++) {
         if (the.entry[i].plans)
             the.calls->free(the.entry[i].plans);
@@ -196,6 +143,33 @@ void attention_choice_close(void)
     if (the.device)
         the.calls->close(the.device);
     memset(&the, 0, sizeof the);
+}
+
+enum status choice_attention_choose(struct queue *q, struct attention_choice *c,
+                                    const struct attention_shape *s, enum dtype t, struct err *e)
+{
+    int by_itself = !strcmp(c->word, "auto"), by_cudnn = !strcmp(c->word, "cudnn");
+
+    if (!by_itself && !by_cudnn && strcmp(c->word, "own") != 0)
+        return err_set(e, E_INPUT, "attention by '%s': say auto, own or cudnn", c->word);
+    BUG_IF(the.q && the.q != q);
+    choice_forget(q);
+    the.q = q;
+    the.deterministic = c->deterministic;
+    the.whole = c->whole;
+    the.calls = cudnn_calls();
+    if (by_cudnn && !try_cudnn(s, t, e)) {
+        err_prefix(e, "attention by cuDNN is not possible");
+        choice_forget(q);
+        return E_RESOURCE;
+    }
+    if (by_itself)
+        choose_by_itself(s, t);
+    else
+        choose(by_cudnn, "as the input says");
+    c->word = the.by_cudnn ? "cudnn" : "own";
+    c->why = the.reason.text;
+    return OK;
 }
 
 /* ---- slots ---- */

@@ -1,5 +1,6 @@
-/* Embedding. Its gradient sorts the tokens of a call by row, stably, in one block; then each row's
- * tokens are added in ascending order by the threads that own the row's columns. */
+/* Embedding, and rows put apart. The embedding's gradient sorts the tokens of a call by row,
+ * stably, in one block; then each row's tokens are added in ascending order by the threads that own
+ * the row's columns. */
 #include "cuda/launch.h"
 #include "cuda/pack.h"
 #include "cuda/reduce.h"
@@ -35,6 +36,40 @@ extern "C" void cuda_embed(struct queue *q, struct operand x, struct operand w, 
                values<int32_t>(ids), first, rows, T, D, is_wide(x, D), is_wide(w, D));
     });
     cuda_check(cudaGetLastError(), "embed");
+}
+
+template <class T>
+static __global__ void __launch_bounds__(FLAT_THREADS)
+    put_rows_kernel(T *__restrict__ y, int64_t ldy, const T *__restrict__ x, int64_t ldx,
+                    const int32_t *__restrict__ at, int64_t tokens, int64_t n, bool wide_y,
+                    bool wide_x)
+{
+    enum { N = pack_size<T> };
+    const int64_t d = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * N, left = n - d;
+    for (int64_t t = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; t < tokens;
+         t += (int64_t)gridDim.y * blockDim.y) {
+        const int64_t row = at[t];
+        if (row >= 0) {
+            pack_store<N>(y + row * ldy + d, pack_load<N>(x + t * ldx + d, left, wide_x), left,
+                          wide_y);
+        }
+    }
+}
+
+extern "C" void cuda_put_rows(struct queue *q, struct operand dst, int64_t ldd, struct operand src,
+                              int64_t lds, dptr at, int64_t T, int64_t n)
+{
+    if (T == 0) {
+        return;
+    }
+    with_element(src.t, "put_rows", [=](auto type) {
+        typedef typename decltype(type)::type E;
+        const struct tiling tile = tile_rows(q, T, n, pack_size<E>);
+        LAUNCH(put_rows_kernel<E>, tile.grid, tile.block, 0, q->stream, elements<E>(dst), ldd,
+               elements<E>(src), lds, values<int32_t>(at), T, n, is_wide(dst, ldd),
+               is_wide(src, lds));
+    });
+    cuda_check(cudaGetLastError(), "put_rows");
 }
 
 /* ---- sorting ---- */

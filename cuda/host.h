@@ -23,6 +23,10 @@ void cuda_download(struct queue *q, void *dst, dptr src, size_t bytes) LOCAL;
 void cuda_copy(struct queue *q, dptr dst, dptr src, size_t bytes) LOCAL;
 void cuda_zero(struct queue *q, dptr dst, size_t bytes) LOCAL;
 
+/* lanes.c */
+extern const struct lanes cuda_lanes;
+void cuda_lanes_close(struct queue *q) LOCAL; /* also of a queue without */
+
 /* products.c */
 enum status cuda_products_create(struct queue *q, struct err *e) LOCAL; /* q->blas */
 void cuda_products_free(struct queue *q) LOCAL;

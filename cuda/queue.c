@@ -1,5 +1,7 @@
 #include "cuda/host.h"
 
+#include "cuda/attention_choice.h"
+
 #include <string.h>
 
 void cuda_check(cudaError_t e, const char *what)
@@ -87,6 +89,8 @@ void cuda_queue_free(struct queue *q)
     if (q->stream) {
         cudaStreamSynchronize(q->stream);
     }
+    choice_forget(q);
+    cuda_lanes_close(q);
     cuda_products_free(q);
     for (int i = 0; i < QUEUE_STAGES; i++) {
         if (q->read[i]) {

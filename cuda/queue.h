@@ -32,6 +32,10 @@ struct queue {
     cudaEvent_t read[QUEUE_STAGES]; /* the device has read the stage */
     int stage;                      /* being filled */
     size_t filled;
+
+    cudaStream_t lane[LANES]; /* lanes.c; [LANE_COMPUTE] is `stream`. NULL: not opened */
+    cudaEvent_t *points;      /* [npoints] */
+    int npoints;
 };
 
 /* die(E_PEER, ...) unless e is success; what: the operation. After each launch: cudaGetLastError().

@@ -23,6 +23,9 @@ void cuda_embed(struct queue *q, struct operand x, struct operand w, dptr ids, i
 void cuda_embed_grad(struct queue *q, struct operand dw, struct operand dx, dptr ids, int64_t first,
                      int64_t rows, int64_t T, int64_t D) LOCAL;
 
+void cuda_put_rows(struct queue *q, struct operand dst, int64_t ldd, struct operand src,
+                   int64_t lds, dptr at, int64_t T, int64_t n) LOCAL;
+
 /* norm.cu */
 void cuda_rmsnorm(struct queue *q, struct operand y, int64_t ldy, struct operand rstd,
                   struct operand x_out, struct operand x, int64_t ldx, struct operand r,

@@ -47,10 +47,11 @@ static void print_version(void)
     const struct ops *ops;
 
     ops_choose(&ops, "auto", "auto", F32, NULL);
-    printf("pretrain %s\n%s\n%s\n%s\nproducts: %s\nfeatures: float32, bfloat16, float16; float64 "
-           "(reference); dp, tp, pp; gpipe, 1f1b, zb-h1, interleaved; zero 0, 1; %s\n",
-           PACKAGE_VERSION, comm_mpi_version(), h5_version(), tokenizer_libraries(), ops_describe(),
-           ops_device() ? "CUDA" : "no CUDA");
+    printf("pretrain %s\n%s\n%s\n%s\nproducts: %s\nGPUs: " GPU_PART
+           "\nfeatures: float32, bfloat16, float16; float64 (reference); dp, tp, pp; gpipe, 1f1b, "
+           "zb-h1, interleaved; zero 0, 1\n",
+           PACKAGE_VERSION, comm_mpi_version(), h5_version(), tokenizer_libraries(),
+           ops_describe());
 }
 
 /* --help KEY: the word after --help, NULL without one. */

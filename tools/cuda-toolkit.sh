@@ -1,7 +1,7 @@
 #!/bin/sh
 # A folder with a CUDA toolkit, made of NVIDIA's wheels on PyPI: for machines that have none, without root.
 parts='nvidia-cuda-nvcc nvidia-cuda-crt nvidia-nvvm nvidia-cuda-runtime nvidia-cuda-cccl
-    nvidia-cuda-cuobjdump nvidia-cublas nvidia-nccl-cu13 nvidia-cudnn-cu13'
+    nvidia-cuda-cuobjdump nvidia-cuda-nvrtc nvidia-cublas nvidia-nccl-cu13 nvidia-cudnn-cu13'
 needed_mib=3584     # 2.3 GiB stay; the wheel that is being unpacked comes on top
 
 usage() {

@@ -8,7 +8,7 @@ setup_build_packages='autoconf automake pkg-config make gcc libc6-dev mpich libm
 setup_finds_nvcc() {
     for setup_p in "$NVCC" "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" "${CUDA_PATH:+$CUDA_PATH/bin/nvcc}" \
         "$(command -v nvcc)" /usr/local/cuda/bin/nvcc; do
-        [ -n "$setup_p" ] && [ -x "$setup_p" ] && return 0
+        [ -x "$setup_p" ] && "$setup_p" --version >/dev/null 2>&1 && return 0
     done
     return 1
 }

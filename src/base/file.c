@@ -240,6 +240,13 @@ void file_unmap(const void *at, size_t bytes)
         munmap((void *)(uintptr_t)at, bytes);
 }
 
+void file_will_need(const void *at, size_t bytes)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)at / page * page;
+
+    madvise((void *)begin, (uintptr_t)at + bytes - begin, MADV_WILLNEED); /* advice: may fail */
+}
+
 int file_exists(const char *path)
 {
     struct stat s;

@@ -30,6 +30,8 @@ int64_t file_size(struct file *f) LOCAL;                     /* -1 on failure */
 /* Read-only, the whole file. */
 enum status file_map(struct file *f, const void **at, size_t *bytes, struct err *e) LOCAL;
 void file_unmap(const void *at, size_t bytes) LOCAL;
+/* Part of a mapped file will be read soon: the system may fetch it now, and we do not wait. */
+void file_will_need(const void *at, size_t bytes) LOCAL;
 
 int file_exists(const char *path) LOCAL;
 int file_is_dir(const char *path) LOCAL;

@@ -375,7 +375,7 @@ static void print_program(const struct program *p)
 {
     printf("usage: %s COMMAND [OPTION]...\n\n%s\n\n", p->name, p->about);
     for (int i = 0; i < p->ncommands; i++)
-        printf("  %-10s %.*s\n", p->commands[i].name, (int)strcspn(p->commands[i].about, "\n"),
+        printf("  %-16s %.*s\n", p->commands[i].name, (int)strcspn(p->commands[i].about, "\n"),
                p->commands[i].about);
     printf("\n%s COMMAND --help says more.\n", p->name);
 }
@@ -388,27 +388,53 @@ static int run_command(const char *tool, const struct command *c, int argc, char
 
     if (st == OK && o)
         st = c->run(o, e);
-    if (st != OK)
+    if (st != OK && e->text[0]) /* else a program of many ranks has said it */
         complain("%s", e->text);
     options_close(o);
     mem_give(e);
     return (int)st;
 }
 
-static const struct command *find_command(const struct program *p, const char *name)
+/* The command whose words the arguments begin with; *words: how many. */
+static const struct command *find_command(const struct program *p, int argc, char **argv,
+                                          int *words)
 {
-    for (int i = 0; i < p->ncommands; i++)
-        if (strcmp(p->commands[i].name, name) == 0)
+    for (int i = 0; i < p->ncommands; i++) {
+        const char *name = p->commands[i].name;
+
+        for (*words = 0; *name && *words < argc; name += *name == ' ') {
+            size_t n = strcspn(name, " ");
+
+            if (strncmp(argv[*words], name, n) || argv[*words][n])
+                break;
+            name += n;
+            ++*words;
+        }
+        if (!*name)
             return &p->commands[i];
+    }
     return NULL;
 }
 
-static int unknown_command(const struct program *p, const char *word)
+/* Is `word` the first of a command of two? */
+static int is_group(const struct program *p, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (int i = 0; i < p->ncommands; i++)
+        if (n && strncmp(p->commands[i].name, word, n) == 0 && p->commands[i].name[n] == ' ')
+            return 1;
+    return 0;
+}
+
+static int unknown_command(const struct program *p, int argc, char **argv)
 {
     const char *names[16];
     const char *near;
-    int n = 0;
+    char word[2 * WORD_MAX];
+    int n = 0, two = argc > 1 && is_group(p, argv[0]);
 
+    snprintf(word, sizeof word, "%s%s%s", argv[0], two ? " " : "", two ? argv[1] : "");
     for (; n < p->ncommands && n < COUNT_OF(names); n++)
         names[n] = p->commands[n].name;
     near = options_nearest(word, names, n);
@@ -419,17 +445,20 @@ static int unknown_command(const struct program *p, const char *word)
 
 int program_main(const struct program *p, int argc, char **argv)
 {
-    const struct command *c = find_command(p, "");
     char tool[128];
+    int words;
+    const struct command *c = find_command(p, argc - 1, argv + 1, &words);
 
     log_program(p->name);
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
         printf("%s\n", p->version);
         return OK;
     }
-    if (c)
-        return run_command(p->name, c, argc, argv);
-    if (argc > 1 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)) {
+    if (c) {
+        snprintf(tool, sizeof tool, "%s%s%s", p->name, words ? " " : "", c->name);
+        return run_command(tool, c, argc - words, argv + words);
+    }
+    if (asks_help(argc > 1 && is_group(p, argv[1]) ? argc : (int)min_i64(argc, 2), argv)) {
         print_program(p);
         return OK;
     }
@@ -437,8 +466,5 @@ int program_main(const struct program *p, int argc, char **argv)
         complain("a command is missing; see %s --help", p->name);
         return E_INPUT;
     }
-    if (!(c = find_command(p, argv[1])))
-        return unknown_command(p, argv[1]);
-    snprintf(tool, sizeof tool, "%s %s", p->name, c->name);
-    return run_command(tool, c, argc - 1, argv + 1);
+    return unknown_command(p, argc - 1, argv + 1);
 }

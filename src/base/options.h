@@ -21,7 +21,7 @@ struct option_row {
 struct options; /* a parsed command line; texts point into argv */
 
 struct command {
-    const char *name;
+    const char *name;     /* one word, or two: "tokenizer train" */
     const char *operands; /* for the usage line: "INPUT..."; NULL: none */
     int min_operands, max_operands; /* max -1: any number */
     const char *about; /* lines for --help */

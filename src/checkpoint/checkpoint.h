@@ -18,7 +18,7 @@ struct checkpoint_scalar {
     int is_real;  /* double, else int64                           */
     int optional; /* absent in older ones: 0 then */
 };
-enum { CHECKPOINT_SCALARS = 8 };
+enum { CHECKPOINT_SCALARS = 8, CHECKPOINT_DATA = 4096 };
 extern const struct checkpoint_scalar checkpoint_scalars[CHECKPOINT_SCALARS];
 /* As attributes of an HDF5 file's root. */
 struct h5;
@@ -29,7 +29,7 @@ struct checkpoint_texts { /* stored inside; also in every shard's manifest hash 
     const char *tokenizer_json;
     size_t tokenizer_bytes; /* NULL: none */
     int64_t eod;            /* of the training data, -1 none     */
-    const char *data_hash;  /* of the training data              */
+    const char *data_hash;  /* of the training data; shorter than CHECKPOINT_DATA */
 };
 
 /* Write run_dir/step_N. pieces: this rank's (only `writes` ones are written). All arguments but
@@ -72,7 +72,7 @@ struct checkpoint { /* an open, checked manifest */
     char dir[4096];
     struct checkpoint_scalars scalars;
     int64_t eod;
-    char data_hash[33];
+    char data_hash[CHECKPOINT_DATA];
     char *input_nml, *tokenizer_json;
     size_t tokenizer_bytes;
     int dp, tp, pp, cp, ranks; /* layout it was written under, with scalars.zero_stage */
@@ -106,8 +106,8 @@ enum status checkpoint_newest(const char *run_dir, char *path, struct err *e) LO
  * folder: none. */
 enum status checkpoint_steps(const char *run_dir, int64_t **steps, int *n, struct err *e) LOCAL;
 
-/* Fill the pieces (all of them, written or not) from an open checkpoint. Shapes must match: the
- * message names tensor and both shapes. */
+/* Fill the pieces (all of them, written or not; moments that have no memory are passed over) from
+ * an open checkpoint. Shapes must match: the message names tensor and both shapes. */
 enum status checkpoint_load(struct checkpoint *c, const struct ops *ops, struct queue *q,
                             const struct piece *pieces, int npieces, struct err *e) LOCAL;
 #endif

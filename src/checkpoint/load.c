@@ -45,6 +45,8 @@ static enum status load_piece(struct checkpoint *c, enum checkpoint_kind kind,
     struct box part[BOX_RUN_MAX];
     enum status st = OK;
 
+    if (!dst.p.p) /* the weights alone are wanted */
+        return OK;
     for (int64_t at = 0; at < n && st == OK; at += PIECE_CHUNK) {
         int64_t m = min_i64(PIECE_CHUNK, n - at), done = 0;
         int parts = piece_boxes(p, at, m, part);

@@ -33,6 +33,15 @@ struct attention_shape {
     double scale;      /* 1/sqrt(K)                                             */
 };                     /* q head h is at h*K and reads the k/v head g = h/(H/G) at g*K */
 
+/* Which of a backend's attention kernels a run uses. */
+struct attention_choice {
+    const char *word;  /* in: "auto", or one of the backend's; out: never "auto" */
+    int deterministic; /* "auto": by a table, not by timing; gradients repeat    */
+    int whole;         /* without merge a query sees all earlier keys of its     */
+                       /* sequence: no document masks, sequences are not split   */
+    const char *why;   /* out, for the log; lives until the next choice          */
+};
+
 /* A device as its backend describes it. */
 struct ops_device {
     char text[160];              /* "NVIDIA H200, sm_90, CUDA 13.0" */

@@ -1,28 +1,27 @@
-/* The compute seam: one slot per operation. Every operation is queued and returns nothing; what the
- * host needs to know is fetched once per step with `download`. Row-major. Symbols: doc/shapes.md.
- * T here is the number of token rows that the call covers. An operand carries its element type:
- * F32, F64, BF16 or F16 for activations and weights of one call alike. In float64 runs everything
- * is F64; with BF16 and F16 statistics (rstd, lse, delta), RoPE's table, logits, gradients of
- * weights, masters and moments are F32 (linear: y may be F32 then).
- *
- * ld*: elements between rows. Operands do not overlap unless a slot says "in place". Weight
- * gradients accumulate (+=) into the gradient's type, rows t = 0.. in ascending order or in a fixed
- * one that depends only on shapes and the number of threads. No result depends on a dynamic
- * schedule. Sums of statistics are at least F32; `reference` makes every F32 sum in double. */
+/* The compute seam: one slot per operation. Operations are queued and return nothing; what the host
+ * needs is fetched once per step with `download`. Row-major; symbols: doc/shapes.md; T: token rows
+ * of the call; ld*: elements between rows. An operand carries its type: F32, F64, BF16 or F16 for
+ * activations and weights of one call alike. In float64 runs everything is F64; with BF16 and F16
+ * statistics (rstd, lse, delta), RoPE's table, logits, gradients of weights, masters and moments
+ * are F32 (linear: y may be F32 then). Operands do not overlap unless a slot says "in place".
+ * Weight gradients accumulate (+=), rows in an order that depends only on shapes and the number of
+ * threads. Sums of statistics are at least F32; `reference` makes every F32 sum in double. */
 #ifndef COMPUTE_OPS_H
 #define COMPUTE_OPS_H
-#include "base/arena.h"
-#include "base/err.h"
+#include "compute/lanes.h"
 #include "compute/operand.h"
 
 struct ops {
     const char *name;            /* "reference", "cpu", "cuda" */
     const struct memory *memory; /* where its operands live; NULL: the process's own memory */
-    const struct memory *pinned; /* host memory that a device reaches fast; NULL: no device */
-    /* Of backends with devices, else NULL. probe: is there one? E_RESOURCE with the cure */
+    /* Of backends with devices, else NULL. pinned: host memory. probe: one is there; E_RESOURCE */
+    const struct memory *pinned;
+    const struct lanes *lanes; /* copies between the two, beside computing */
     enum status (*probe)(int local_rank, struct err *e);
     void (*device)(struct queue *q, struct ops_device *d);
-
+    /* At set-up, before attention_scratch is asked. E_INPUT: the word; E_RESOURCE */
+    enum status (*attention_choose)(struct queue *q, struct attention_choice *c,
+                                    const struct attention_shape *s, enum dtype t, struct err *e);
     /* ---- queue and memory ---- */
     /* local_rank: which of its node's ranks; a GPU backend takes device local_rank % devices */
     enum status (*queue_create)(struct queue **q, int threads, int local_rank, struct err *e);
@@ -61,7 +60,9 @@ struct ops {
     /* dw[id-first] += dx[t], t ascending per row, no atomics */
     void (*embed_grad)(struct queue *q, struct operand dw, struct operand dx, dptr ids,
                        int64_t first, int64_t rows, int64_t T, int64_t D);
-
+    /* n elements of row t of src -> row at[t] of dst; at int32 [T], no two alike; -1: nowhere */
+    void (*put_rows)(struct queue *q, struct operand dst, int64_t ldd, struct operand src,
+                     int64_t lds, dptr at, int64_t T, int64_t n);
     /* ---- RMSNorm (Zhang & Sennrich 2019) over `heads` runs of K elements per row ----
      * y = x * rstd * w, rstd = 1/sqrt(mean(x^2) + eps). Block norms: heads 1, K = D. q/k norm:
      * heads of K inside a row of stride ld. rstd [T, heads], F32 (F64 if x is). If r is given
@@ -79,7 +80,6 @@ struct ops {
     void (*rmsnorm_grad_weight)(struct queue *q, struct operand dw, struct operand dy, int64_t lddy,
                                 struct operand x, int64_t ldx, struct operand rstd, int64_t T,
                                 int heads, int64_t K);
-
     /* ---- RoPE (Su et al. 2021), halves (i, i + K/2), in place on the first `heads` of a row ----
      * table [positions, K]: K/2 cosines, then K/2 sines, F32 (F64 if x is). sign +1: rotate, -1:
      * the inverse (gradient). position int32 [T] */

@@ -18,6 +18,7 @@ const struct ops ops_ref = {
     .bias_grad = ref_bias_grad,
     .embed = ref_embed,
     .embed_grad = ref_embed_grad,
+    .put_rows = ref_put_rows,
     .rmsnorm = ref_rmsnorm,
     .rmsnorm_grad_input = ref_rmsnorm_grad_input,
     .rmsnorm_grad_weight = ref_rmsnorm_grad_weight,

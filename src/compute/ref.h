@@ -75,6 +75,8 @@ void ref_bias(struct queue *q, struct operand y, int64_t ldy, struct operand b, 
               int64_t N) LOCAL;
 void ref_bias_grad(struct queue *q, struct operand db, struct operand dy, int64_t ldy, int64_t T,
                    int64_t N) LOCAL;
+void ref_put_rows(struct queue *q, struct operand dst, int64_t ldd, struct operand src, int64_t lds,
+                  dptr at, int64_t T, int64_t n) LOCAL;
 void ref_embed(struct queue *q, struct operand x, struct operand w, dptr ids, int64_t first,
                int64_t rows, int64_t T, int64_t D) LOCAL;
 void ref_embed_grad(struct queue *q, struct operand dw, struct operand dx, dptr ids, int64_t first,

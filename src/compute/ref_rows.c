@@ -1,6 +1,7 @@
 #include "compute/ref.h"
 
 #include <math.h>
+#include <string.h>
 
 void ref_add(struct queue *q, struct operand y, struct operand a, struct operand b, int64_t n)
 {
@@ -43,6 +44,21 @@ void ref_embed(struct queue *q, struct operand x, struct operand w, dptr ids, in
         int here = row >= 0 && row < rows;
         for (int64_t d = 0; d < D; d++) {
             ref_put(x, t * D + d, here ? ref_get(w, row * D + d) : 0);
+        }
+    }
+}
+
+/* For both CPU backends: it computes nothing. */
+void ref_put_rows(struct queue *q, struct operand dst, int64_t ldd, struct operand src, int64_t lds,
+                  dptr at, int64_t T, int64_t n)
+{
+    BUG_IF(dst.t != src.t);
+    REF_ROWS
+    for (int64_t t = 0; t < T; t++) {
+        int64_t row = ref_int32(at)[t];
+        if (row >= 0) {
+            memcpy(operand_at(dst, row * ldd).p.p, operand_at(src, t * lds).p.p,
+                   (size_t)n * dtype_size(src.t));
         }
     }
 }

@@ -6,7 +6,7 @@
 
 struct import_tokens {
     const char *raw, *out;
-    enum dtype dtype; /* U16, U32, I32, I64 */
+    enum dtype dtype;        /* U16, U32, I32, I64 */
     int64_t vocab_size, eod; /* eod -1: none */
     const char *documents;   /* int64 starts; NULL: documents start at 0 and after each eod */
 };

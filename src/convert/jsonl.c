@@ -1,6 +1,5 @@
 #include "convert/jsonl.h"
 
-#include <jansson.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -137,7 +136,7 @@ static enum status take_field(struct jsonl *j, const char **text, size_t *bytes,
     return OK;
 }
 
-enum status jsonl_next(struct jsonl *j, const char **text, size_t *bytes, struct err *e)
+enum status jsonl_next_object(struct jsonl *j, const json_t **object, struct err *e)
 {
     const char *line;
     size_t n;
@@ -145,7 +144,7 @@ enum status jsonl_next(struct jsonl *j, const char **text, size_t *bytes, struct
 
     json_decref(j->value);
     j->value = NULL;
-    *text = NULL;
+    *object = NULL;
     do {
         if ((st = next_line(j, &line, &n, e)) != OK || !line)
             return st;
@@ -156,5 +155,20 @@ enum status jsonl_next(struct jsonl *j, const char **text, size_t *bytes, struct
         }
     } while (is_blank(line, n));
     st = parse(j, line, n, e);
-    return st == OK ? take_field(j, text, bytes, e) : st;
+    *object = st == OK ? j->value : NULL;
+    return st;
+}
+
+enum status jsonl_next(struct jsonl *j, const char **text, size_t *bytes, struct err *e)
+{
+    const json_t *object;
+    enum status st = jsonl_next_object(j, &object, e);
+
+    *text = NULL;
+    return st == OK && object ? take_field(j, text, bytes, e) : st;
+}
+
+int64_t jsonl_line(const struct jsonl *j)
+{
+    return j->line;
 }

@@ -1,7 +1,9 @@
-/* The text field of each line of a jsonl file, one line in memory at a time. */
+/* The lines of a jsonl file, one in memory at a time: its object, or a text field of it. */
 #ifndef CONVERT_JSONL_H
 #define CONVERT_JSONL_H
 #include "base/file.h"
+
+#include <jansson.h>
 
 struct jsonl;
 /* f: open for reading, kept by the caller. field: the member that holds the text. */
@@ -9,6 +11,9 @@ struct jsonl *jsonl_open(struct file *f, const char *field) LOCAL;
 /* The next line's text (UTF-8, may hold 0 bytes), valid until the next call; *text NULL at the end.
  * Blank lines are passed over. E_FILE: "FILE:LINE: what is wrong". */
 enum status jsonl_next(struct jsonl *j, const char **text, size_t *bytes, struct err *e) LOCAL;
+/* The next line's object; *object NULL at the end. Its numbers are all reals. */
+enum status jsonl_next_object(struct jsonl *j, const json_t **object, struct err *e) LOCAL;
+int64_t jsonl_line(const struct jsonl *j) LOCAL; /* the present one, from 1 */
 int64_t jsonl_done(const struct jsonl *j) LOCAL; /* bytes read so far */
 void jsonl_close(struct jsonl *j) LOCAL;         /* NULL is fine */
 #endif

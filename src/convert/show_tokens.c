@@ -5,8 +5,8 @@
 
 #include "base/arena.h"
 #include "base/log.h"
-#include "data/tokens.h"
 #include "text/byte_tokenizer.h"
+#include "text/decoder.h"
 #include "text/utf8.h"
 
 static int is_bytes(const struct tokens *t)
@@ -32,33 +32,44 @@ static int64_t longest(const struct tokens *t)
     int64_t most = 0;
 
     for (int64_t d = 0; d < t->ndocuments; d++) {
-        int64_t end = d + 1 < t->ndocuments ? t->documents[d + 1] : t->count;
+        int64_t length = tokens_first(t, d + 1) - tokens_first(t, d);
 
-        most = max_i64(most, end - t->documents[d]);
+        most = max_i64(most, length);
     }
     return most;
 }
 
-enum status show_tokens_info(const char *path, struct err *e)
+static void say_documents(const struct tokens *t)
+{
+    char number[32], mean[32], most[32];
+
+    if (t->ndocuments == 0)
+        say("documents     not listed");
+    else
+        say("documents     %s of %s tokens on average, %s the longest",
+            log_thousands(number, t->ndocuments), log_thousands(mean, t->count / t->ndocuments),
+            log_thousands(most, longest(t)));
+}
+
+enum status show_tokens_info(const char *path, const struct tokens_stated *stated, struct err *e)
 {
     struct tokens t;
-    enum status st = tokens_open(&t, path, e);
-    char number[32], mean[32], most[32];
+    enum status st = tokens_open_as(&t, path, stated, e);
+    char number[32];
 
     if (st != OK)
         return st;
     say("file          %s", path);
+    say("format        %s", t.format);
     say("tokens        %s (%s)", log_thousands(number, t.count), dtype_name(t.dtype));
-    say("documents     %s of %s tokens on average, %s the longest",
-        log_thousands(number, t.ndocuments), log_thousands(mean, t.count / t.ndocuments),
-        log_thousands(most, longest(&t)));
-    say("vocabulary    %s", log_thousands(number, t.vocab_size));
+    say_documents(&t);
+    say("vocabulary    %s", t.vocab_size ? log_thousands(number, t.vocab_size) : "not said");
     if (t.eod >= 0)
         say("document end  %lld", (long long)t.eod);
     else
-        say("document end  none");
+        say("document end  %s", t.vocab_size ? "none" : "not said");
     say_tokenizer(&t);
-    say("xxh3          %s", t.hash);
+    say("xxh3          %s%s", t.hash, t.vocab_size ? "" : " (of samples)");
     tokens_close(&t);
     return OK;
 }
@@ -102,26 +113,27 @@ static char *escape(char *out, const unsigned char *p, size_t n)
     return out;
 }
 
-/* A run of bytes is decoded as one text; the end token shows as its name. */
-static void say_bytes(const int32_t *ids, int64_t n)
+/* The document as text; special tokens show as their names. */
+static enum status say_text(const struct tokenizer *k, const int32_t *ids, int64_t n, struct err *e)
 {
-    char *line = mem_take((size_t)n * 16 + 1), *out = line;
-    unsigned char *run = mem_take((size_t)n);
-    size_t length = 0;
+    struct decoder *d = decoder_open(k, 0);
+    struct buffer text = { 0 };
+    enum status st = OK;
+    char *line;
 
-    for (int64_t i = 0; i <= n; i++) {
-        if (i < n && ids[i] != BYTE_EOD) {
-            run[length++] = (unsigned char)ids[i];
-            continue;
-        }
-        out = escape(out, run, length);
-        length = 0;
-        if (i < n)
-            out += sprintf(out, "<|endoftext|>");
+    for (int64_t i = 0; i < n && st == OK; i++)
+        st = decoder_add(d, (uint32_t)ids[i], &text, e);
+    if (st == OK)
+        st = decoder_end(d, &text, e);
+    if (st == OK) {
+        line = mem_take(text.n * 4 + 1);
+        escape(line, (const unsigned char *)text.at, text.n);
+        say("%s", line);
+        mem_give(line);
     }
-    say("%s", line);
-    mem_give(line);
-    mem_give(run);
+    buffer_free(&text);
+    decoder_close(d);
+    return st;
 }
 
 static void say_ids(const int32_t *ids, int64_t n)
@@ -134,50 +146,74 @@ static void say_ids(const int32_t *ids, int64_t n)
     mem_give(line);
 }
 
-static enum status peek_document(const struct tokens *t, int64_t d, int64_t tokens, struct err *e)
+/* k NULL: ids. */
+static enum status peek_document(const struct tokens *t, const struct tokenizer *k, int64_t d,
+                                 int64_t tokens, struct err *e)
 {
-    int64_t at = t->documents[d], end = d + 1 < t->ndocuments ? t->documents[d + 1] : t->count;
-    int64_t n = min_i64(tokens, end - at);
-    int32_t *ids = mem_take((size_t)n * sizeof *ids);
-    enum status st = tokens_read(t, at, n, ids, e);
+    int64_t at = t->ndocuments ? tokens_first(t, d) : 0;
+    int64_t end = t->ndocuments ? tokens_first(t, d + 1) : t->count, n = min_i64(tokens, end - at);
+    int32_t *ids;
+    enum status st;
     char length[32], start[32];
+
+    if (at < 0 || n < 0 || end > t->count)
+        return err_set(e, E_FILE,
+                       "%s: document %lld is listed at tokens %lld to %lld; see "
+                       "`pretrain-data check`",
+                       t->path, (long long)d, (long long)at, (long long)end);
+    ids = mem_take((size_t)n * sizeof *ids);
+    st = tokens_read(t, at, n, ids, e);
 
     if (st == OK) {
         say("document %lld: %s tokens from %s%s", (long long)d, log_thousands(length, end - at),
             log_thousands(start, at), n < end - at ? ", cut" : "");
-        (is_bytes(t) ? say_bytes : say_ids)(ids, n);
+        if (k)
+            st = say_text(k, ids, n, e);
+        else
+            say_ids(ids, n);
     }
     mem_give(ids);
     return st;
 }
 
-enum status show_tokens_peek(const char *path, int64_t first, int64_t documents, int64_t tokens,
-                             struct err *e)
+enum status show_tokens_peek(const char *path, const struct tokens_stated *stated, int64_t first,
+                             int64_t documents, int64_t tokens, struct err *e)
 {
     struct tokens t;
-    enum status st = tokens_open(&t, path, e);
+    enum status st = tokens_open_as(&t, path, stated, e);
+    int64_t n = max_i64(1, t.ndocuments);
+    struct tokenizer *k = NULL;
+    struct err why = { "" };
 
     if (st != OK)
         return st;
-    if (first >= t.ndocuments)
+    if (t.tokenizer_json && tokenizer_open(&k, t.tokenizer_json, t.tokenizer_bytes, &why) != OK)
+        warn("%s: ids, not text: its tokenizer: %s", path, why.text);
+    if (first >= n)
         st = err_set(e, E_INPUT, "--first %lld: %s has documents 0 .. %lld", (long long)first, path,
-                     (long long)t.ndocuments - 1);
-    for (int64_t d = first; d < t.ndocuments && d - first < documents && st == OK; d++)
-        st = peek_document(&t, d, tokens, e);
+                     (long long)n - 1);
+    for (int64_t d = first; d < n && d - first < documents && st == OK; d++)
+        st = peek_document(&t, k, d, tokens, e);
+    tokenizer_close(k);
     tokens_close(&t);
     return st;
 }
 
-enum status show_tokens_check(const char *path, struct err *e)
+enum status show_tokens_check(const char *path, const struct tokens_stated *stated, struct err *e)
 {
     struct tokens t;
-    enum status st = tokens_open(&t, path, e);
+    int64_t largest;
+    enum status st = tokens_open_as(&t, path, stated, e);
     char tokens[32], documents[32];
 
     if (st != OK)
         return st;
-    st = tokens_check(&t, e);
-    if (st == OK)
+    st = tokens_check(&t, &largest, e);
+    if (st == OK && t.vocab_size == 0)
+        say("%s: ok: %s, %s tokens of %s, the largest is %lld, %s documents", path, t.format,
+            log_thousands(tokens, t.count), dtype_name(t.dtype), (long long)largest,
+            t.ndocuments ? log_thousands(documents, t.ndocuments) : "no list of");
+    else if (st == OK)
         say("%s: ok: hash, %s tokens below %lld, %s documents", path,
             log_thousands(tokens, t.count), (long long)t.vocab_size,
             log_thousands(documents, t.ndocuments));

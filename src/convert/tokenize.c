@@ -1,21 +1,17 @@
 #include "convert/tokenize.h"
 
-#include <jansson.h>
 #include <math.h>
-#include <string.h>
-#include <strings.h>
 
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "convert/document_ids.h"
+#include "convert/inputs.h"
 #include "convert/jsonl.h"
 #include "convert/progress.h"
-#include "data/foreign.h"
-#include "data/tokens.h"
-#include "text/byte_tokenizer.h"
 #include "text/utf8.h"
 
-enum { PIECE = 1 << 16, TOKENIZER_MAX = 256 << 20 };
+enum { CHECKED = 1 << 20 };
 enum part { TRAIN, VALIDATION, PARTS };
 
 struct job {
@@ -23,42 +19,10 @@ struct job {
     struct tokens_writer *writer[PARTS]; /* NULL: no such part */
     int64_t documents[PARTS], done;      /* done: bytes of earlier inputs */
     struct progress progress;
-    uint32_t *ids; /* [PIECE] */
-    char *bytes;   /* [PIECE] */
+    struct document_ids *ids;
 };
 
 /* ---- arguments ---- */
-
-/* A tokenizer.json that is ours in all but the spaces. */
-static enum status check_tokenizer(const char *path, struct err *e)
-{
-    char *text;
-    size_t n;
-    json_t *theirs, *ours;
-    json_error_t why;
-    int same;
-    enum status st;
-
-    if (strcmp(path, "bytes") == 0)
-        return OK;
-    if ((st = file_read_text(path, TOKENIZER_MAX, &text, &n, e)) != OK)
-        return st;
-    theirs = json_loadb(text, n, JSON_ALLOW_NUL, &why);
-    ours = json_loads(byte_tokenizer_json(), 0, NULL);
-    same = json_equal(theirs, ours);
-    json_decref(ours);
-    mem_give(text);
-    if (!theirs)
-        return err_set(e, E_FILE, "%s:%d: not a tokenizer.json: %s", path, why.line, why.text);
-    json_decref(theirs);
-    if (!same)
-        return err_set(e, E_INPUT,
-                       "--tokenizer %s: only `bytes` in this build; make the tokens elsewhere and "
-                       "take them in "
-                       "with `pretrain-data import`",
-                       path);
-    return OK;
-}
 
 static enum status check_outputs(const struct tokenize *a, struct err *e)
 {
@@ -75,46 +39,6 @@ static enum status check_outputs(const struct tokenize *a, struct err *e)
     return st;
 }
 
-/* Line by line? */
-static int is_jsonl(const char *path)
-{
-    static const char *const endings[] = { ".jsonl", ".ndjson", ".json" };
-    size_t n = strlen(path);
-
-    for (int i = 0; i < COUNT_OF(endings); i++) {
-        size_t k = strlen(endings[i]);
-
-        if (n > k && strcasecmp(path + n - k, endings[i]) == 0)
-            return 1;
-    }
-    return 0;
-}
-
-/* All inputs are opened once before any work; their sizes add up for the progress line. */
-static enum status check_input(const char *path, int64_t *all, struct err *e)
-{
-    char head[FOREIGN_HEAD];
-    struct foreign what;
-    struct file f;
-    int64_t size;
-    enum status st;
-
-    if (file_is_dir(path))
-        return err_set(e, E_FILE, "%s: a directory; name the files in it", path);
-    if ((st = file_open(&f, path, FILE_READ, e)) != OK)
-        return st;
-    size = file_size(&f);
-    st = file_read_at(&f, head, (size_t)min_i64(size, FOREIGN_HEAD), 0, e);
-    file_close(&f, NULL);
-    if (st != OK)
-        return st;
-    what = foreign_look(head, (size_t)min_i64(size, FOREIGN_HEAD), size);
-    if (!what.is_text && !what.is_raw)
-        return err_set(e, E_FILE, "%s: not text: it is %s; %s", path, what.what, what.cure);
-    *all += size;
-    return OK;
-}
-
 /* ---- documents ---- */
 
 /* F to twelve decimal places, so that floor(dF) is exact: 0.29 of 100 documents are 29. */
@@ -126,60 +50,44 @@ static enum part part_of(const struct job *j, int64_t d)
     return j->a->validation && (d + 1) * f / one > d * f / one ? VALIDATION : TRAIN;
 }
 
-static struct tokens_writer *document_open(struct job *j)
+static enum status add_document(struct job *j, const char *text, size_t n, struct err *e)
 {
     enum part p = part_of(j, j->documents[TRAIN] + j->documents[VALIDATION]);
 
     j->documents[p]++;
-    tokens_writer_document(j->writer[p]);
-    return j->writer[p];
-}
-
-static enum status add_bytes(struct job *j, struct tokens_writer *w, const char *text, size_t n,
-                             struct err *e)
-{
-    enum status st = OK;
-
-    for (size_t at = 0; at < n && st == OK; at += PIECE) {
-        size_t k = n - at < PIECE ? n - at : PIECE;
-
-        for (size_t i = 0; i < k; i++)
-            j->ids[i] = (unsigned char)text[at + i];
-        st = tokens_writer_add(w, j->ids, (int64_t)k, e);
-    }
-    return st;
-}
-
-static enum status document_end(struct tokens_writer *w, struct err *e)
-{
-    static const uint32_t end = BYTE_EOD;
-
-    return tokens_writer_add(w, &end, 1, e);
+    return document_ids_add(j->ids, j->writer[p], text, n, e);
 }
 
 /* ---- inputs ---- */
 
+static enum status check_text(struct job *j, const char *path, const char *text, size_t n,
+                              struct err *e)
+{
+    struct utf8_check u = { 0 };
+
+    for (size_t at = 0; at < n; at += CHECKED) {
+        progress_show(&j->progress, j->done + (int64_t)at);
+        if (utf8_check_add(&u, text + at, n - at < CHECKED ? n - at : CHECKED))
+            return err_set(e, E_FILE,
+                           "%s: not UTF-8 at byte %lld (0x%02x); convert the file (iconv)", path,
+                           (long long)u.at + 1, (unsigned char)text[u.at]);
+    }
+    return utf8_check_end(&u) ? err_set(e, E_FILE, "%s: not UTF-8: the last character is cut", path)
+                              : OK;
+}
+
 static enum status add_text(struct job *j, struct file *f, struct err *e)
 {
-    int64_t size = file_size(f);
-    struct utf8_check u = { 0 };
-    struct tokens_writer *w = document_open(j);
-    enum status st = OK;
+    const void *text;
+    size_t n;
+    enum status st = file_map(f, &text, &n, e);
 
-    for (int64_t at = 0; at < size && st == OK; at += PIECE) {
-        size_t n = (size_t)min_i64(PIECE, size - at);
-
-        progress_show(&j->progress, j->done + at);
-        st = file_read_at(f, j->bytes, n, at, e);
-        if (st == OK && utf8_check_add(&u, j->bytes, n))
-            st = err_set(e, E_FILE, "%s: not UTF-8 at byte %lld (0x%02x); convert the file (iconv)",
-                         f->path, (long long)u.at + 1, (unsigned char)j->bytes[u.at - at]);
-        if (st == OK)
-            st = add_bytes(j, w, j->bytes, n, e);
-    }
-    if (st == OK && utf8_check_end(&u))
-        st = err_set(e, E_FILE, "%s: not UTF-8: the last character is cut", f->path);
-    return st == OK ? document_end(w, e) : st;
+    if (st != OK)
+        return st;
+    if ((st = check_text(j, f->path, text, n, e)) == OK && (st = add_document(j, text, n, e)) != OK)
+        err_prefix(e, "%s", f->path);
+    file_unmap(text, n);
+    return st;
 }
 
 static enum status add_lines(struct job *j, struct file *f, struct err *e)
@@ -190,11 +98,12 @@ static enum status add_lines(struct job *j, struct file *f, struct err *e)
     enum status st;
 
     while ((st = jsonl_next(lines, &text, &n, e)) == OK && text) {
-        struct tokens_writer *w = document_open(j);
-
         progress_show(&j->progress, j->done + jsonl_done(lines));
-        if ((st = add_bytes(j, w, text, n, e)) != OK || (st = document_end(w, e)) != OK)
+        if ((st = add_document(j, text, n, e)) != OK) {
+            err_prefix(e, "%s, document %lld", f->path,
+                       (long long)(j->documents[TRAIN] + j->documents[VALIDATION] - 1));
             break;
+        }
     }
     jsonl_close(lines);
     return st;
@@ -210,7 +119,7 @@ static enum status add_inputs(struct job *j, struct err *e)
 
         if ((st = file_open(&f, path, FILE_READ, e)) != OK)
             return st;
-        st = is_jsonl(path) ? add_lines(j, &f, e) : add_text(j, &f, e);
+        st = input_is_jsonl(path) ? add_lines(j, &f, e) : add_text(j, &f, e);
         j->done += file_size(&f);
         file_close(&f, NULL);
     }
@@ -222,13 +131,11 @@ static enum status add_inputs(struct job *j, struct err *e)
 static enum status open_writers(struct job *j, struct err *e)
 {
     const char *const names[PARTS] = { j->a->out, j->a->validation };
-    const char *json = byte_tokenizer_json();
     enum status st = OK;
 
     for (int p = 0; p < PARTS && st == OK; p++)
         if (names[p])
-            st = tokens_writer_open(&j->writer[p], names[p], BYTE_VOCAB, BYTE_EOD, json,
-                                    strlen(json), e);
+            st = document_ids_writer(j->ids, &j->writer[p], names[p], e);
     return st;
 }
 
@@ -267,6 +174,7 @@ static enum status commit(struct job *j, struct err *e)
 static enum status tokenize_checked(struct job *j, struct err *e)
 {
     enum status st = open_writers(j, e);
+    char number[32];
 
     if (st == OK)
         st = add_inputs(j, e);
@@ -281,6 +189,9 @@ static enum status tokenize_checked(struct job *j, struct err *e)
         st = output_say(j->a->out, e);
     if (st == OK && j->a->validation)
         st = output_say(j->a->validation, e);
+    if (st == OK && document_ids_specials(j->ids))
+        say("special tokens named in the texts: %s; --specials-as-text takes them as text",
+            log_thousands(number, document_ids_specials(j->ids)));
     return st;
 }
 
@@ -288,19 +199,16 @@ enum status tokenize(const struct tokenize *a, struct err *e)
 {
     struct job j = { .a = a };
     int64_t all = 0;
-    enum status st = check_tokenizer(a->tokenizer, e);
+    enum status st = document_ids_open(&j.ids, a->tokenizer, a->eod, a->specials_as_text, e);
 
     if (st == OK)
         st = check_outputs(a, e);
     for (int i = 0; i < a->ninputs && st == OK; i++)
-        st = check_input(a->input[i], &all, e);
-    if (st != OK)
-        return st;
-    j.ids = mem_take(PIECE * sizeof *j.ids);
-    j.bytes = mem_take(PIECE);
-    j.progress = progress_start("bytes", all);
-    st = tokenize_checked(&j, e);
-    mem_give(j.ids);
-    mem_give(j.bytes);
+        st = input_check(a->input[i], &all, e);
+    if (st == OK) {
+        j.progress = progress_start("bytes", all);
+        st = tokenize_checked(&j, e);
+    }
+    document_ids_close(j.ids);
     return st;
 }

@@ -5,7 +5,9 @@
 #include "base/err.h"
 
 struct tokenize {
-    const char *tokenizer;    /* "bytes", or a tokenizer.json */
+    const char *tokenizer; /* "bytes", or a tokenizer.json */
+    const char *eod;       /* of document_ids.h, like the next */
+    int specials_as_text;
     const char *const *input; /* [ninputs]: .jsonl, .ndjson, .json by lines; all else as texts */
     int ninputs;
     const char *field; /* of a line's object */

@@ -8,13 +8,11 @@ static const struct magic {
     size_t at, n;
     const char *bytes, *what, *cure;
 } magics[] = {
-    { 0, 9, "MMIDIDX\0\0", "a Megatron index (.idx)", "give its .bin to `pretrain-data import`" },
+    { 0, 9, "MMIDIDX\0\0", "a Megatron index (.idx)", "name its .bin" },
     { 0, 4, "\x88\xd8\x34\x01", "an llm.c token file",
-      "remove its header of 1,024 bytes (tail -c +1025), then `pretrain-data import --dtype "
-      "uint16`" },
+      "it is read as it is; or `pretrain-data convert`" },
     { 0, 4, "\xa1\xd9\x34\x01", "an llm.c token file (Llama 3)",
-      "remove its header of 1,024 bytes (tail -c +1025), then `pretrain-data import --dtype "
-      "uint32`" },
+      "it is read as it is; or `pretrain-data convert`" },
     { 0, 6, "\x93NUMPY", "a NumPy file",
       "write the raw array (tofile), then `pretrain-data import`" },
     { 0, 8, "\x89HDF\r\n\x1a\n", "an HDF5 file", "see `pretrain-data info`" },
@@ -74,6 +72,7 @@ struct foreign foreign_look(const void *head, size_t n, int64_t size)
     return (struct foreign){ .what = "binary data",
                              .is_raw = 1,
                              .cure =
-                                 "if it is a raw stream of tokens (Megatron .bin, nanoGPT, .ds),"
-                                 " use `pretrain-data import`" };
+                                 "if it is a raw stream of tokens (nanoGPT; .bin or .ds without "
+                                 "its index), say of which type (data_dtype, or --dtype), or use "
+                                 "`pretrain-data import`" };
 }

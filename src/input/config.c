@@ -10,15 +10,17 @@
 
 enum { DECK_MAX = 1 << 20 }; /* bytes; a larger file is no deck */
 
-#define ONCE                    1
-#define MANY                    CONFIG_LIST
 #define REQUIRED(example)       TABLE_REQUIRED example
 #define REQUIRED_SHAPE(example) TABLE_REQUIRED_SHAPE example
 
 static const struct table_group groups[] = {
 #define LATER(group, name)
-#define LATER_GROUP(name, times, help) { #name, times, 0, 0, 1, help },
-#define GROUP(name, times, help)       { #name, times, 0, 0, 0, help },
+#define LATER_GROUP(name, times, help) { #name, 1, 0, 0, 1, help, 0, 0 },
+#define GROUP(name, times, help)       GROUP_##times(name, help)
+#define GROUP_ONCE(name, help)         { #name, 1, 0, 0, 0, help, 0, 0 },
+#define GROUP_MANY(name, help)                                                                \
+    { #name, CONFIG_MANY, sizeof(struct config_##name),  offsetof(struct config, n##name##s), \
+      0,     help,        offsetof(struct config, name), offsetof(struct config_##name, line) },
 #define END_GROUP(name, times)
 #define KEY(group, name, type, def, lo, hi, unit, resume, choices, aliases, help)
 #include "input/keys.def"
@@ -77,6 +79,15 @@ static size_t last_part(const char *path, size_t *start)
     return end - *start;
 }
 
+int64_t config_longest_sequence(const struct config *c)
+{
+    int64_t S = c->train.sequence_length;
+
+    for (int i = 0; i < c->nstages; i++)
+        S = max_i64(S, c->stages[i].sequence_length);
+    return S;
+}
+
 void config_resolve(struct config *c)
 {
     size_t start, n = last_part(c->run.directory, &start);
@@ -88,7 +99,7 @@ void config_resolve(struct config *c)
     if (!c->model.head_dim && c->model.num_attention_heads)
         c->model.head_dim = c->model.hidden_size / c->model.num_attention_heads;
     if (!c->model.max_position_embeddings)
-        c->model.max_position_embeddings = c->train.sequence_length;
+        c->model.max_position_embeddings = config_longest_sequence(c);
 }
 
 /* Required keys that are absent, all in one complaint. */
@@ -104,7 +115,8 @@ static void check_required(const struct config *c, struct reading *r, const stru
 
         if (marks[i].given || marks[i].bad ||
             (!need_shape && keys[i].def[0] != TABLE_REQUIRED[0]) ||
-            (need_shape && (c->model.init_from[0] || marks[KEY_model_init_from].bad)))
+            (need_shape && (c->model.init_from[0] || marks[KEY_model_init_from].bad)) ||
+            (i == KEY_data_train && c->nsources > 0))
             continue;
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s.%s", used ? ", " : "",
                                  keys[i].group, keys[i].name);

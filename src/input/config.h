@@ -6,8 +6,10 @@
  *                "help")
  *            END_GROUP(name, ONCE or MANY)
  * TYPE: INT int64_t | REAL double | BOOL int | TEXT char[CONFIG_TEXT]
- *       | CHOICE int (index into "a|b|c") | INTS struct config_ints | TEXTS struct config_texts.
- * Default of a required key: REQUIRED("example"). RESUME: FIXED | ANNOUNCED | FREE. */
+ *       | CHOICE int (index into "a|b|c") | INTS struct config_ints | REALS struct config_reals
+ *       | TEXTS struct config_texts.
+ * Default of a required key: REQUIRED("example"). RESUME: FIXED | ANNOUNCED | FREE | USED (what
+ * the steps made so far used of it is fixed: train/sources.h; the rest is announced). */
 #ifndef INPUT_CONFIG_H
 #define INPUT_CONFIG_H
 #include "base/err.h"
@@ -16,10 +18,12 @@ enum {
     CONFIG_TEXT = 1024,     /* bytes of a text, with its 0                */
     CONFIG_LIST = 256,      /* integers in a list                         */
     CONFIG_TEXT_LIST = 64,  /* texts in a list                            */
+    CONFIG_MANY = 32,       /* instances of a group that may be repeated  */
     CONFIG_LITERAL = 32,    /* bytes of a real as the user wrote it       */
     CONFIG_DECK = 256       /* bytes of the deck's name that are kept     */
 };
 struct config_ints { int n; int64_t v[CONFIG_LIST]; };
+struct config_reals { int n; double v[CONFIG_LIST]; };
 struct config_texts { int n; char v[CONFIG_TEXT_LIST][CONFIG_TEXT]; };
 
 /* The order of the choices in keys.def. */
@@ -30,9 +34,11 @@ enum config_rope_scaling { ROPE_NONE, ROPE_LINEAR, ROPE_LLAMA3 };
 enum config_lr { LR_CONSTANT, LR_LINEAR, LR_COSINE, LR_WSD, LR_INVERSE_SQRT };
 enum config_on_error { ON_ERROR_STOP, ON_ERROR_CONTINUE };
 enum config_communication { COMMUNICATION_AUTO, COMMUNICATION_NCCL, COMMUNICATION_MPI };
+enum config_attention { ATTENTION_AUTO, ATTENTION_OWN, ATTENTION_CUDNN };
 enum config_backend { BACKEND_AUTO, BACKEND_REFERENCE, BACKEND_CPU };
 enum config_dtype { CONFIG_FLOAT32, CONFIG_FLOAT64, CONFIG_BFLOAT16, CONFIG_FLOAT16 };
-enum config_offload { OFFLOAD_NONE, OFFLOAD_OPTIMIZER };
+enum config_offload { OFFLOAD_NONE, OFFLOAD_OPTIMIZER, OFFLOAD_ACTIVATIONS };
+enum config_data_dtype { DATA_SAID, DATA_UINT16, DATA_UINT32, DATA_INT32, DATA_INT64 };
 enum config_isa { ISA_AUTO, ISA_AVX512, ISA_AVX2, ISA_BASELINE };
 
 /* struct config { struct { char name[CONFIG_TEXT]; ... } run; struct {...} train; parallel; model;
@@ -54,6 +60,11 @@ enum status config_check_rules(const struct config *c, struct err *e) LOCAL;
  * config_parse does it unless init_from is given; then it is for the program, after it filled in
  * the shape. */
 void config_resolve(struct config *c) LOCAL;
+/* The longest sequence_length of all stages. */
+int64_t config_longest_sequence(const struct config *c) LOCAL;
+/* The text stored in a checkpoint as an input; c from the caller. A text that does not parse:
+ * E_FILE. */
+enum status config_read_stored(struct config *c, const char *stored, struct err *e) LOCAL;
 /* In the deck or by --set. */
 int config_given(const struct config *c, const char *group, const char *key) LOCAL;
 /* A choice in the deck's words; and back: its number, -1 for a word that is unknown or not in this
@@ -62,17 +73,21 @@ struct config_word { char s[16]; };
 struct config_word config_word(enum config_key key, int value) LOCAL;
 int config_choice(enum config_key key, const char *word) LOCAL;
 /* Complete, re-readable; from mem_take. read -> write -> read -> write is byte-identical. Reals as
- * the user wrote them, else 17 digits. A key that would be refused when given is a comment. */
+ * the user wrote them, else with the digits that they need. A key that would be refused when given
+ * is a comment. */
 char *config_write(const struct config *c) LOCAL;
 /* Compare with the text stored in a checkpoint, after the program filled in what it knows: a FIXED
- * key that differs is an error naming all of them with both values (E_INPUT); ANNOUNCED ones come
- * as lines in *notes (mem_take; "" when none). A text that does not parse: E_FILE. With init_from,
+ * key that differs is an error naming all of them with both values (E_INPUT); ANNOUNCED and USED
+ * ones come as lines in *notes (mem_take; "" when none). A text that does not parse: E_FILE. With
+ * init_from,
  * keys of &model that were not given are not compared: config_take_model brings them. */
 enum status config_compare(const struct config *now, const char *stored, char **notes,
                            struct err *e) LOCAL;
 /* On resume with init_from, which is not read then: keys of &model that were not given come from
  * the stored text. */
 enum status config_take_model(struct config *c, const char *stored, struct err *e) LOCAL;
+/* A choice of the stored text; 0 if it does not parse. */
+int config_stored_choice(enum config_key key, const char *stored) LOCAL;
 /* A commented deck that parses; stdout. */
 void config_print_defaults(void) LOCAL;
 /* NULL: all keys; else a group, KEY or GROUP.KEY. E_INPUT with a hint when there is none. */

@@ -9,13 +9,14 @@
 enum { DECK_COLUMN = 36, HELP_COLUMN = 44 };
 
 static const char *const type_names[] = {
-    "integer", "real", "logical", "text", "one of", "integers", "texts",
+    "integer", "real", "logical", "text", "one of", "integers", "reals", "texts",
 };
-static const char *const resume_names[] = { "fixed", "announced", "free" };
+static const char *const resume_names[] = { "fixed", "announced", "free", "fixed once used" };
 static const char *const resume_meanings[] = {
     "fixed: a change is refused",
     "announced: may change, and the log says so",
     "free: may change",
+    "fixed once used: what the steps made so far used is fixed, the rest may change",
 };
 
 static const struct table_key *key_at(int i)
@@ -67,14 +68,25 @@ static void put_range(struct text *out, const struct table_key *k, int all)
     text_put(out, "%s%s%s", range, *range && *k->unit ? " " : "", k->unit);
 }
 
+static const struct table_group *group_of(const struct table_key *k)
+{
+    return &config_table.groups[table_group_index(&config_table, k->group, strlen(k->group))];
+}
+
 /* ---- a deck ---- */
+
+/* A group that may be repeated is absent by default: a comment. */
+static const char *many_mark(const struct table_key *k)
+{
+    return group_of(k)->most > 1 ? "!" : "";
+}
 
 static void put_deck_key(struct text *out, const struct config *c, int i)
 {
     const struct table_key *k = key_at(i);
     struct text note = { 0 };
 
-    text_put(out, "  %s%s = ", config_key_is_idle(c, i) ? "! " : "", k->name);
+    text_put(out, "%s  %s%s = ", many_mark(k), config_key_is_idle(c, i) ? "! " : "", k->name);
     config_put_value(out, c, i);
     text_pad(out, DECK_COLUMN);
     text_put(out, " !");
@@ -101,15 +113,14 @@ char *config_defaults_text(void)
         const struct table_key *k = key_at(i);
 
         if (i == 0 || strcmp(k->group, k[-1].group)) {
-            int g = table_group_index(&config_table, k->group, strlen(k->group));
-
-            text_put(&out, "%s&%s", i ? "/\n\n" : "\n", k->group);
+            text_put(&out, "%s%s\n%s&%s", i ? many_mark(k - 1) : "", i ? "/\n" : "", many_mark(k),
+                     k->group);
             text_pad(&out, DECK_COLUMN);
-            text_put(&out, " ! %s\n", config_table.groups[g].help);
+            text_put(&out, " ! %s\n", group_of(k)->help);
         }
         put_deck_key(&out, c, i);
     }
-    text_put(&out, "/\n");
+    text_put(&out, "%s/\n", many_mark(key_at(CONFIG_KEYS - 1)));
     mem_give(c);
     return out.s;
 }
@@ -241,8 +252,10 @@ static const char markdown_head[] =
     "\n"
     "- Names of groups and keys may be in upper or lower case; the order of groups and keys does "
     "not matter. `&end`, `$group` and\n"
-    "  `$end` are read too. A group may appear once. `&user_...` groups are skipped: they are "
-    "yours.\n"
+    "  `$end` are read too. A group may appear once, `&source`, `&stage` and `&validation` up to "
+    "32 "
+    "times. `&user_...` groups are\n"
+    "  skipped: they are yours.\n"
     "- Values are separated by commas, blanks or new lines. `!` starts a comment, also between the "
     "values of a list.\n"
     "  Unlike gfortran, which then inserts an empty value, `a = 1, ! note` with `2` on the next "
@@ -263,7 +276,13 @@ static const char markdown_head[] =
     "\n"
     "A run that goes on from a checkpoint compares its input with the one stored there. *fixed*: a "
     "change is refused.\n"
-    "*announced*: it may change, and the log says so. *free*: it may change.\n";
+    "*announced*: it may change, and the log says so. *free*: it may change. *fixed once used*: "
+    "what "
+    "the steps made so far used is fixed:\n"
+    "each source of which they took a sample, by name and by the hash of its data, and weights and "
+    "lengths of the stages that they\n"
+    "belong to. The rest may change: stages to come, sources that were not used yet. To change a "
+    "running mixture, add a `&stage`.\n";
 
 /* "|" would end a cell. */
 static void put_cell(struct text *out, const char *s)

@@ -82,6 +82,51 @@ static int texts_are_full(const struct config_texts *x)
     return x->n > 0;
 }
 
+static int is_name(const char *s)
+{
+    return *s && strlen(s) < 64 &&
+           strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
+               strlen(s);
+}
+
+/* Has no earlier instance the name of instance i? Names come first in these groups. */
+static int is_first(const void *groups, size_t stride, int i)
+{
+    const char *first = groups, *name = first + (size_t)i * stride;
+
+    for (int j = 0; j < i; j++)
+        if (strcmp(first + (size_t)j * stride, name) == 0)
+            return 0;
+    return 1;
+}
+
+static double largest_of(const struct config_reals *x)
+{
+    double most = 0;
+
+    for (int i = 0; i < x->n; i++)
+        most = x->v[i] > most ? x->v[i] : most;
+    return most;
+}
+
+static double largest_weight(const struct config *c)
+{
+    double most = 0;
+
+    for (int i = 0; i < c->nsources; i++)
+        most = c->sources[i].weight > most ? c->sources[i].weight : most;
+    return most;
+}
+
+/* Does a stage give source i a weight? */
+static int is_used(const struct config *c, int i)
+{
+    for (int s = 0; s < c->nstages; s++)
+        if (i < c->stages[s].weights.n && c->stages[s].weights.v[i] > 0)
+            return 1;
+    return 0;
+}
+
 static int64_t tokens_of_micro_batch(const struct config *c)
 {
     return c->train.micro_batch_size * c->train.sequence_length / c->parallel.cp;
@@ -241,6 +286,40 @@ __attribute__((format(printf, 3, 4))) static void refuse(const struct check *x, 
                            text);
 }
 
+/* Of a repeated group: no key of it was complained about. */
+static int is_good(const struct check *x, const char *group)
+{
+    for (int i = 0; i < CONFIG_KEYS && x->marks; i++)
+        if (x->marks[i].bad && strcmp(config_table.keys[i].group, group) == 0)
+            return 0;
+    return 1;
+}
+
+/* The byte at which a line, from 1, begins. */
+static size_t line_at(const struct source *s, int line)
+{
+    size_t at = 0;
+
+    for (; line > 1 && at < s->n; at++)
+        line -= s->text[at] == '\n';
+    return at;
+}
+
+__attribute__((format(printf, 3, 4))) static void refuse_line(const struct check *x, int line,
+                                                              const char *fmt, ...)
+{
+    char text[COMPLAINT_TEXT];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (x->marks)
+        complaint_add(x->out, x->deck, line_at(x->deck, line), "%s", text);
+    else
+        complaint_add_line(x->out, x->deck, line, 1, "%s", text);
+}
+
 void config_rules_run(const struct config *c, const struct table_mark *marks,
                       const struct source *deck, struct complaints *out)
 {
@@ -252,20 +331,30 @@ void config_rules_run(const struct config *c, const struct table_mark *marks,
 #define ONLY_WITH(key, condition, ...)                           \
     if (c->given[key] && all_known(&x, ON(key)) && !(condition)) \
         refuse(&x, ON(key), __VA_ARGS__);
+#define EACH(group, condition, ...)                                   \
+    for (int i = 0; i < c->n##group##s && is_good(&x, #group); i++) { \
+        const struct config_##group *g = &c->group##s[i];             \
+                                                                      \
+        if (!(condition))                                             \
+            refuse_line(&x, g->line, __VA_ARGS__);                    \
+    }
 #include "input/rules.def"
 #undef RULE
 #undef ONLY_WITH
+#undef EACH
 }
 
 int config_key_is_idle(const struct config *c, int key)
 {
 #define RULE(condition, on, ...)
+#define EACH(group, condition, ...)
 #define ONLY_WITH(which, condition, ...) \
     if ((which) == key && !(condition))  \
         return 1;
 #include "input/rules.def"
 #undef RULE
 #undef ONLY_WITH
+#undef EACH
     return 0;
 }
 

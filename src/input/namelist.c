@@ -178,7 +178,7 @@ static void scan_opening(struct scan *p)
     if (p->name_n)
         find_group(p);
     if (p->group >= 0)
-        reading_open_group(p->r, p->group);
+        reading_open_group(p->r, p->group, p->s, p->opened);
     scan_group(p);
 }
 

@@ -185,6 +185,7 @@ static int convert(const struct cell *x, void *out)
     case TABLE_INTS:
         return convert_int(x, out);
     case TABLE_REAL:
+    case TABLE_REALS:
         return convert_real(x, out);
     case TABLE_BOOL:
         return convert_bool(x, out);
@@ -200,22 +201,19 @@ static void *list_element(const struct table_key *k, void *at, int64_t i)
 {
     if (k->type == TABLE_INTS)
         return &((struct config_ints *)at)->v[i];
+    if (k->type == TABLE_REALS)
+        return &((struct config_reals *)at)->v[i];
     return ((struct config_texts *)at)->v[i];
-}
-
-static int *list_length(const struct table_key *k, void *at)
-{
-    return k->type == TABLE_INTS ? &((struct config_ints *)at)->n : &((struct config_texts *)at)->n;
 }
 
 static int list_limit(const struct table_key *k)
 {
-    return k->type == TABLE_INTS ? CONFIG_LIST : CONFIG_TEXT_LIST;
+    return k->type == TABLE_TEXTS ? CONFIG_TEXT_LIST : CONFIG_LIST;
 }
 
 static size_t element_bytes(const struct table_key *k)
 {
-    return k->type == TABLE_INTS ? sizeof(int64_t) : CONFIG_TEXT;
+    return k->type == TABLE_TEXTS ? CONFIG_TEXT : sizeof(int64_t); /* and of a double */
 }
 
 static void warn_twice(const struct cell *x, const struct assignment *a)
@@ -282,7 +280,7 @@ static int assign_run(struct cell *x, void *at, const struct value *v, int64_t i
 
 static void assign_list(struct cell *x, void *at, const struct assignment *a)
 {
-    int *length = list_length(x->key, at);
+    int *length = at;
     int64_t limit = a->hi ? a->hi : list_limit(x->key), i = a->lo ? a->lo - 1 : 0;
     int twice = 0;
 
@@ -338,6 +336,14 @@ static void refuse_unknown(struct reading *r, const char *group, const struct as
     complaint_add(r->complaints, a->source, a->name_at, "no key `%s` in &%s%s", q.s, group, h.s);
 }
 
+/* Where the instance that was opened last begins, after the first one. */
+static size_t instance_at(const struct reading *r, int group)
+{
+    const struct table_group *g = &r->table->groups[group];
+
+    return g->most > 1 ? (size_t)(r->seen[group] - 1) * g->stride : 0;
+}
+
 /* Trailing nulls change nothing. */
 static int without_nulls(const struct assignment *a)
 {
@@ -368,23 +374,32 @@ void reading_assign(struct reading *r, int group, const struct assignment *a)
         x.mark->bad = 1;
     if (a->bad || !b.n)
         return;
-    at = r->base + k->at + (g->most > 1 ? (size_t)(r->seen[group] - 1) * g->stride : 0);
-    if (k->type == TABLE_INTS || k->type == TABLE_TEXTS)
+    at = r->base + k->at + instance_at(r, group);
+    if (table_is_list(k))
         assign_list(&x, at, &b);
     else
         assign_scalar(&x, at, &b);
 }
 
-void reading_open_group(struct reading *r, int group)
+void reading_open_group(struct reading *r, int group, const struct source *s, size_t at)
 {
     const struct table *t = r->table;
+    const struct table_group *g = &t->groups[group];
+    int line, column;
 
     r->seen[group]++;
-    if (t->groups[group].most > 1)
-        *(int *)(r->base + t->groups[group].count_at) = r->seen[group];
+    if (g->most > 1)
+        *(int *)(r->base + g->count_at) = r->seen[group];
+    complaint_locate(s, at, &line, &column);
     for (int i = 0; i < t->nkeys; i++)
-        if (strcmp(t->keys[i].group, t->groups[group].name) == 0)
+        if (strcmp(t->keys[i].group, g->name) == 0) {
+            int bad = r->marks[i].bad; /* in one instance is bad for rules on all */
+
             memset(&r->marks[i], 0, sizeof r->marks[i]);
+            r->marks[i].bad = g->most > 1 && bad;
+        }
+    if (g->line_at)
+        *(int *)(r->base + g->first_at + instance_at(r, group) + g->line_at) = line;
 }
 
 void reading_close_group(struct reading *r, int group)
@@ -394,13 +409,11 @@ void reading_close_group(struct reading *r, int group)
     for (int i = 0; i < r->table->nkeys; i++) {
         const struct table_key *k = &r->table->keys[i];
         struct table_mark *m = &r->marks[i];
-        size_t instance = g->most > 1 ? (size_t)(r->seen[group] - 1) * g->stride : 0;
         int n;
 
-        if (strcmp(k->group, g->name) || !m->given || m->bad ||
-            (k->type != TABLE_INTS && k->type != TABLE_TEXTS))
+        if (strcmp(k->group, g->name) || !m->given || m->bad || !table_is_list(k))
             continue;
-        n = *list_length(k, r->base + k->at + instance);
+        n = *(const int *)(r->base + k->at + instance_at(r, group));
         for (int j = 0; j < n; j++)
             if (!m->element[j]) {
                 complaint_add(r->complaints, m->source, m->at, "element %d of `%s` has no value",

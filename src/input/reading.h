@@ -28,8 +28,8 @@ struct assignment { /* name(lo:hi) = values */
 };
 
 void reading_assign(struct reading *r, int group, const struct assignment *a) LOCAL;
-/* A new instance of a group: its keys count as not given. */
-void reading_open_group(struct reading *r, int group) LOCAL;
+/* A new instance of a group, from byte `at` of s on: its keys count as not given. */
+void reading_open_group(struct reading *r, int group, const struct source *s, size_t at) LOCAL;
 /* What can be said only when a group is complete: lists with holes. */
 void reading_close_group(struct reading *r, int group) LOCAL;
 #endif

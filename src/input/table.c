@@ -8,6 +8,11 @@
 
 enum { NAMES_MAX = 128, NAME_MAX_LENGTH = 64 };
 
+int table_is_list(const struct table_key *k)
+{
+    return k->type >= TABLE_INTS;
+}
+
 int table_group_index(const struct table *t, const char *s, size_t n)
 {
     for (int i = 0; i < t->ngroups; i++)
@@ -54,7 +59,8 @@ const char *table_choice(const struct table_key *k, int i, int *later, char buf[
 const char *table_range(const struct table_key *k, char *buf, size_t room)
 {
     buf[0] = 0;
-    if (k->type != TABLE_INT && k->type != TABLE_INTS && k->type != TABLE_REAL)
+    if (k->type == TABLE_BOOL || k->type == TABLE_TEXT || k->type == TABLE_CHOICE ||
+        k->type == TABLE_TEXTS)
         return buf;
     if (k->hi > 1e9)
         snprintf(buf, room, "at least %.10g", k->lo);
@@ -75,7 +81,7 @@ void table_set_default(const struct table_key *k, void *at, int example)
     char buf[CONFIG_DECK];
     int later;
 
-    if (!n && k->type != TABLE_TEXT && k->type != TABLE_INTS && k->type != TABLE_TEXTS)
+    if (!n && k->type != TABLE_TEXT && !table_is_list(k))
         return;
     switch (k->type) {
     case TABLE_INT:
@@ -98,6 +104,10 @@ void table_set_default(const struct table_key *k, void *at, int example)
     case TABLE_INTS:
         ((struct config_ints *)at)->n = n > 0;
         value_read_int(text, n, ((struct config_ints *)at)->v);
+        break;
+    case TABLE_REALS:
+        ((struct config_reals *)at)->n = n > 0;
+        value_read_real(text, n, ((struct config_reals *)at)->v);
         break;
     case TABLE_TEXTS:
         ((struct config_texts *)at)->n = n > 0;

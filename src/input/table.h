@@ -11,10 +11,11 @@ enum table_type {
     TABLE_BOOL,
     TABLE_TEXT,
     TABLE_CHOICE,
-    TABLE_INTS,
+    TABLE_INTS, /* lists from here on: their structs begin with the length */
+    TABLE_REALS,
     TABLE_TEXTS
 };
-enum table_resume { TABLE_FIXED, TABLE_ANNOUNCED, TABLE_FREE };
+enum table_resume { TABLE_FIXED, TABLE_ANNOUNCED, TABLE_FREE, TABLE_USED };
 
 /* First byte of a default: the key must be given; the rest is an example. */
 #define TABLE_REQUIRED       "\001"
@@ -27,6 +28,8 @@ struct table_group {
     size_t count_at; /* int, how many were read; only if most > 1 */
     int later;       /* known, not in this build */
     const char *help;
+    size_t first_at; /* the first instance */
+    size_t line_at;  /* int in an instance: where it begins; 0: not kept */
 };
 struct table_key {
     const char *group, *name;
@@ -52,6 +55,7 @@ struct table {
     int nlater;
 };
 
+int table_is_list(const struct table_key *k) LOCAL;
 int table_group_index(const struct table *t, const char *s, size_t n) LOCAL; /* -1: none */
 const struct table_key *table_find(const struct table *t, const char *group, const char *s,
                                    size_t n) LOCAL;

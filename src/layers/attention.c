@@ -16,8 +16,27 @@ static size_t qkv_bytes(const struct env *e)
     return (size_t)(e->T * e->d.qkv) * dtype_size(e->t);
 }
 
-void attention_forward(struct env *e, const struct block_weights *w, struct block_acts *a,
-                       struct operand r, const struct micro_batch *mb)
+/* The queries of this call see its own keys or, where keys are kept, those too that came before. */
+static void attend(struct env *e, int layer, struct block_acts *a, const struct micro_batch *mb)
+{
+    const struct ops *o = e->ops;
+    const struct dims *d = &e->d;
+    int64_t width = e->att.ldkv, rows = e->B * e->att.Tk;
+    struct operand kept = mb->kept;
+
+    if (!operand_given(kept)) {
+        o->attention(e->q, a->o, a->lse, a->qkv, k_of(e, a->qkv), v_of(e, a->qkv), mb->place,
+                     mb->start, mb->place, &e->att, 0, e->s.attention);
+        return;
+    }
+    kept = operand_at(kept, (layer - e->first_layer) * rows * width);
+    o->put_rows(e->q, kept, width, k_of(e, a->qkv), d->qkv, mb->kept_at, e->T, width);
+    o->attention(e->q, a->o, a->lse, a->qkv, kept, operand_at(kept, (int64_t)d->Gl * d->K),
+                 mb->place, mb->start, mb->kept_place, &e->att, 0, e->s.attention);
+}
+
+void attention_forward(struct env *e, int layer, const struct block_weights *w,
+                       struct block_acts *a, struct operand r, const struct micro_batch *mb)
 {
     const struct ops *o = e->ops;
     const struct dims *d = &e->d;
@@ -35,8 +54,7 @@ void attention_forward(struct env *e, const struct block_weights *w, struct bloc
                    OPERAND_NONE, w->knorm, T, d->Gl, d->K, d->eps);
     }
     o->rope(e->q, a->qkv, ld, e->rope, mb->position, T, d->Hl + d->Gl, d->K, 1);
-    o->attention(e->q, a->o, a->lse, a->qkv, k_of(e, a->qkv), v_of(e, a->qkv), mb->place, mb->start,
-                 mb->place, &e->att, 0, e->s.attention);
+    attend(e, layer, a, mb);
     o->linear(e->q, partial, d->D, a->o, width, w->wo, T, d->D, width, 0);
     tp_scatter(e, partial, r);
     if (operand_given(w->bo))

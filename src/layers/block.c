@@ -44,7 +44,7 @@ void block_forward(struct env *e, int layer, struct block_acts *a, struct operan
 
     o->rmsnorm(e->q, a->n1, D, a->rstd1, OPERAND_NONE, a->x, D, OPERAND_NONE, w.norm1, e->Ts, 1, D,
                e->d.eps);
-    attention_forward(e, &w, a, e->s.r, mb);
+    attention_forward(e, layer, &w, a, e->s.r, mb);
     o->rmsnorm(e->q, a->n2, D, a->rstd2, a->x2, a->x, D, e->s.r, w.norm2, e->Ts, 1, D, e->d.eps);
     mlp_forward(e, &w, a, e->s.r);
     o->add(e->q, out, a->x2, e->s.r, e->Ts * D);

@@ -44,8 +44,9 @@ void block_grad_weight(struct env *e, int layer, const struct block_acts *a,
                        const struct block_stash *s) COLL(tp);
 
 /* attention.c, mlp.c: the two sub-layers; r [Ts, D] is what they add to the stream */
-void attention_forward(struct env *e, const struct block_weights *w, struct block_acts *a,
-                       struct operand r, const struct micro_batch *mb) COLL(tp);
+void attention_forward(struct env *e, int layer, const struct block_weights *w,
+                       struct block_acts *a, struct operand r, const struct micro_batch *mb)
+    COLL(tp);
 /* s->dy1 -> s->dqkv (and dqk), dn1 */
 void attention_grad_input(struct env *e, const struct block_weights *w, const struct block_acts *a,
                           struct block_stash *s, const struct micro_batch *mb) COLL(tp);

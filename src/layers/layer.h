@@ -8,7 +8,15 @@
 
 /* Everything a layer needs beside its own buffers. Ts = T/tp: with tp > 1 the residual stream, its
  * norms and its gradient are cut over the tokens (sequence parallel, Korthikanti et al. 2022). */
-enum { MAX_TP = 1024 };
+enum { MAX_TP = 1024, ENV_LENGTHS = 33 };
+
+/* What a run without a backward pass wants of the model. */
+struct forward_use {
+    int token_loss; /* the loss of every token                  */
+    int logits;     /* logits, all of the vocabulary            */
+    int64_t rows;   /* of so many tokens of a micro-batch; 0: of all */
+    int64_t kept;   /* keys and values of so many tokens of each sequence stay; 0: none do */
+};
 
 struct env {
     const struct ops *ops;
@@ -21,7 +29,11 @@ struct env {
     struct operand *weights, *grads; /* [nbuckets], owned by the optimiser */
     struct operand rope;             /* [max_position, K] in stat             */
     struct attention_shape att;
+    int64_t other[ENV_LENGTHS]; /* lengths of sequences beside the longest */
+    int nothers;
     int threads;
+    const struct forward_use *use; /* NULL: training         */
+    int first_layer;               /* of this rank's         */
     struct scratch {               /* SCRATCH arena; contents live within one action */
         struct operand wide;       /* [T, D]      a gathered input            */
         struct operand partial;    /* [T, D]      a product before its sum over tp */
@@ -35,6 +47,7 @@ struct env {
         struct operand dhead;      /* [T, D]      */
         struct operand nf, rstd_f; /* [Ts, D], [Ts] final norm */
         struct operand stats, stats_all, lse; /* [Tc, 3], [tp, Tc, 3], [Tc] */
+        struct operand picked;                /* [use->rows, D] of the normed stream */
     } s;
     int64_t head_rows;
 };
@@ -42,12 +55,24 @@ struct env {
 /* One micro-batch on the device, int32 [T] each (T = all tokens of the replica's micro-batch). */
 struct micro_batch {
     dptr ids, labels, place, start, position;
+    /* As env's forward_use says, else NONE. Last stage: */
+    struct operand token_loss; /* [T] in stat; 0 where the label does not count               */
+    struct operand logits;     /* [rows, Vp] in stat; in the order that head_unpack undoes    */
+    dptr rows;                 /* int32 [use->rows]: tokens of the T; NULL: all               */
+    /* Every stage: keys and values of the sequences so far. */
+    struct operand kept; /* [layers of the rank][B use->kept][2 Gl K]: keys | values          */
+    dptr kept_at;        /* int32 [T]: where a token's go in [B use->kept]; -1: nowhere       */
+    dptr kept_place;     /* int32 [B use->kept]: 0, 1, ... of each sequence                   */
 };
 
-/* Sizes and types; no communicators are touched (also for plans). head: this rank holds the last
- * stage. */
+/* Sizes and types; no communicators are touched (also for plans). use: NULL for training, else
+ * kept by the caller. */
 void env_init(struct env *e, const struct ops *ops, const struct grid *g, const struct params *ps,
-              int64_t B, int64_t S, enum dtype t, int threads) LOCAL;
+              int64_t B, int64_t S, enum dtype t, int threads, const struct forward_use *use) LOCAL;
+/* Sequences of S tokens, too, will be used; env_init was given the longest. Before env_place. */
+void env_add_length(struct env *e, int64_t S) LOCAL;
+/* From now on sequences have S tokens, at most as many as at first; cp tp divides B S. */
+void env_use_length(struct env *e, int64_t S) LOCAL;
 void env_place(struct env *e, struct arena *keep, struct arena *scratch, int64_t positions,
                int last_stage) LOCAL;
 /* cos and sin of every position with the model's scaling (linear; llama3 as in formats.md 2.3),

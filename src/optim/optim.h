@@ -40,6 +40,7 @@ struct optim {
     enum dtype type;                 /* masters, moments, gradients: F32 or F64 */
     enum dtype weight_type;          /* of compute */
     int zero_stage, ranks, rank;     /* of grid->grad */
+    int weights_only;                /* the pieces' masters are the compute weights */
     int64_t t;                       /* Adam's t: updates done */
     struct operand *weights, *grads; /* [nbuckets], whole buckets */
     struct operand *masters, *m, *v; /* [nbuckets], whole at stage 0, my slice from stage 1; masters
@@ -79,6 +80,10 @@ int piece_boxes(const struct piece *p, int64_t at, int64_t n, struct box out[BOX
 void optim_init(struct optim *o, const struct ops *ops, const struct ops *state_ops,
                 const struct grid *g, const struct params *ps, enum dtype weight_type,
                 int zero_stage) LOCAL;
+/* Without gradients, masters and moments: to load the weights, whole on every replica, in the type
+ * of compute. */
+void optim_init_weights(struct optim *o, const struct ops *ops, const struct grid *g,
+                        const struct params *ps, enum dtype weight_type) LOCAL;
 /* state: for masters and moments; keep itself unless they are offloaded */
 void optim_place(struct optim *o, struct arena *keep, struct arena *state) LOCAL;
 /* Masters and moments live in host memory. */

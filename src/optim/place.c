@@ -170,10 +170,31 @@ void optim_init(struct optim *o, const struct ops *ops, const struct ops *state_
             o->square_counts[r] += o->slices[(int64_t)b * o->ranks + r].nblocks;
 }
 
+void optim_init_weights(struct optim *o, const struct ops *ops, const struct grid *g,
+                        const struct params *ps, enum dtype weight_type)
+{
+    optim_init(o, ops, ops, g, ps, weight_type, 0);
+    o->type = weight_type;
+    o->weights_only = 1;
+}
+
+static void place_weights(struct optim *o, struct arena *keep)
+{
+    for (int b = 0; b < o->ps->nbuckets; b++)
+        o->masters[b] = o->weights[b] = bucket_is_alias(o, b)
+                                            ? o->weights[o->alias_of]
+                                            : operand_take(keep, o->ps->b[b].count, o->weight_type);
+    pieces_list(o);
+}
+
 void optim_place(struct optim *o, struct arena *keep, struct arena *state)
 {
     int64_t blocks = 0;
 
+    if (o->weights_only) {
+        place_weights(o, keep);
+        return;
+    }
     for (int b = 0; b < o->ps->nbuckets; b++) {
         int64_t n = o->ps->b[b].count;
         int64_t mine = o->zero_stage ? o->slices[(int64_t)b * o->ranks + o->rank].count : n;
@@ -202,6 +223,8 @@ void optim_upload_lists(struct optim *o)
 {
     size_t bytes = sizeof(int64_t) * (size_t)o->nsquares;
 
+    if (o->weights_only)
+        return;
     o->ops->upload(o->q, o->blocks_at, o->square_at, bytes);
     o->ops->upload(o->q, o->blocks_n, o->square_n, bytes);
 }

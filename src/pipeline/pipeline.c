@@ -5,52 +5,85 @@
 
 enum { TAG_F = 0, TAG_B = 1 };
 
-void pipeline_init(struct pipeline *p, struct env *e, struct optim *o, const struct schedule *train,
-                   const struct schedule *eval, const int *first_layer)
+static int most_layers(const struct schedule *s, const int *first_layer, int rank)
 {
-    int r = e->g->pp_rank, stages = train->pp * train->chunks;
+    int most = 0;
+
+    for (int c = 0; c < s->chunks; c++) {
+        int stage = s->stage_of[rank * s->chunks + c];
+        most = (int)max_i64(most, first_layer[stage + 1] - first_layer[stage]);
+    }
+    return most;
+}
+
+int pipeline_kept_blocks(const struct schedule *train, const int *first_layer, int rank)
+{
+    return train->slots[rank] * most_layers(train, first_layer, rank);
+}
+
+/* Windows that have fewer frames than there are blocks to keep; the others would save nothing. */
+static void open_windows(struct pipeline *p, int offload)
+{
+    int acts = offload && p->nslots * p->most_layers > WINDOW_FRAMES;
+    int stash = offload && p->split && p->nstashes * p->most_layers > WINDOW_FRAMES;
+
+    window_init(&p->acts.w, acts ? p->nslots : 0, p->most_layers, 0);
+    p->points = window_points(&p->acts.w);
+    window_init(&p->stash.w, stash ? p->nstashes : 0, p->most_layers, p->points);
+    p->points += window_points(&p->stash.w);
+}
+
+void pipeline_init(struct pipeline *p, struct env *e, struct optim *o, const struct schedule *train,
+                   const struct schedule *eval, const int *first_layer, int offload)
+{
+    const struct schedule *full = train ? train : eval;
+    int r = e->g->pp_rank, stages = full->pp * full->chunks;
 
     *p = (struct pipeline){ .env = e,
                             .optim = o,
                             .train = train,
                             .eval = eval,
                             .rank = r,
-                            .chunks = train->chunks,
-                            .mbs = train->mbs,
-                            .nslots = train->slots[r],
-                            .ngrads = train->grads[r],
-                            .nstashes = train->stashes[r] };
+                            .chunks = full->chunks,
+                            .mbs = full->mbs,
+                            .most_layers = most_layers(full, first_layer, r),
+                            .nslots = full->slots[r],
+                            .ngrads = full->grads[r],
+                            .nstashes = full->stashes[r] };
     if (eval && eval->slots[r] > p->nslots)
         p->nslots = eval->slots[r];
     p->split = p->nstashes > 0;
-    p->nstashes = p->split ? p->nstashes : 1;
+    p->nstashes = p->split ? p->nstashes : train != NULL;
     p->stage = mem_take(sizeof *p->stage * (size_t)p->chunks);
     for (int c = 0; c < p->chunks; c++) {
-        int s = train->stage_of[r * p->chunks + c], n = first_layer[s + 1] - first_layer[s];
+        int s = full->stage_of[r * p->chunks + c], n = first_layer[s + 1] - first_layer[s];
         p->stage[c] = (struct stage){ first_layer[s], n, s == 0, s == stages - 1 };
-        p->most_layers = n > p->most_layers ? n : p->most_layers;
     }
     p->slots = mem_take(sizeof *p->slots * (size_t)p->nslots);
     p->grads = mem_take(sizeof *p->grads * (size_t)p->ngrads);
     p->stashes = mem_take(sizeof *p->stashes * (size_t)p->nstashes);
     p->mb = mem_take(sizeof *p->mb * (size_t)p->mbs);
-    for (int i = 0; i < p->nslots; i++) {
-        struct stage_acts *a = &p->slots[i].acts;
-        a->x = mem_take(sizeof *a->x * (size_t)(p->most_layers + 1));
-        a->block = mem_take(sizeof *a->block * (size_t)(p->most_layers + 1));
-    }
+    open_windows(p, offload);
+    for (int i = 0; i < p->nslots; i++)
+        p->slots[i].acts = (struct stage_acts){ .block = mem_take(sizeof(struct block_acts) *
+                                                                  (size_t)(p->most_layers + 1)),
+                                                .window = p->acts.w.keys > 0 ? &p->acts : NULL,
+                                                .slot = i };
     for (int i = 0; i < p->nstashes; i++)
-        p->stashes[i].block = mem_take(sizeof *p->stashes[i].block * (size_t)(p->most_layers + 1));
+        p->stashes[i] = (struct stage_stash){ .block = mem_take(sizeof(struct block_stash) *
+                                                                (size_t)(p->most_layers + 1)),
+                                              .window = p->stash.w.keys > 0 ? &p->stash : NULL,
+                                              .slot = i };
 }
 
 void pipeline_free(struct pipeline *p)
 {
-    for (int i = 0; i < p->nslots; i++) {
-        mem_give(p->slots[i].acts.x);
+    for (int i = 0; i < p->nslots; i++)
         mem_give(p->slots[i].acts.block);
-    }
     for (int i = 0; i < p->nstashes; i++)
         mem_give(p->stashes[i].block);
+    window_free(&p->acts.w);
+    window_free(&p->stash.w);
     mem_give(p->stage);
     mem_give(p->slots);
     mem_give(p->grads);
@@ -59,21 +92,58 @@ void pipeline_free(struct pipeline *p)
     *p = (struct pipeline){ 0 };
 }
 
-void pipeline_place(struct pipeline *p, struct arena *step)
+static struct operand if_asked(struct arena *a, int asked, int64_t n, enum dtype t)
+{
+    return asked ? operand_take(a, n, t) : OPERAND_NONE;
+}
+
+/* What env's forward_use asks for of one micro-batch. */
+static void place_asked(struct pipeline *p, struct micro_batch *mb, struct arena *step)
+{
+    struct env *e = p->env;
+    const struct forward_use *u = e->use;
+    int64_t rows = u->rows ? u->rows : e->T, kept = e->B * u->kept;
+    int head = p->stage[p->chunks - 1].head;
+
+    mb->token_loss = if_asked(step, head && u->token_loss, e->T, e->stat);
+    mb->logits = if_asked(step, head && u->logits, rows * e->d.Vp, e->stat);
+    if (head && u->rows)
+        mb->rows = arena_take(step, sizeof(int32_t) * (size_t)u->rows);
+    if (!u->kept)
+        return;
+    mb->kept = operand_take(step, max_i64(1, p->most_layers) * kept * e->att.ldkv, e->t);
+    mb->kept_at = arena_take(step, sizeof(int32_t) * (size_t)e->T);
+    mb->kept_place = p->kept_place;
+}
+
+void pipeline_place(struct pipeline *p, struct arena *step, struct arena *host)
 {
     struct env *e = p->env;
     size_t ints = sizeof(int32_t) * (size_t)e->T;
 
+    stage_windows_place(&p->acts, &p->stash, step, host, e);
+    if (!p->train)
+        block_acts_place(&p->shared, step, e);
+    if (e->use && e->use->kept)
+        p->kept_place = arena_take(step, sizeof(int32_t) * (size_t)(e->B * e->use->kept));
     for (int i = 0; i < p->nslots; i++)
-        stage_acts_place(&p->slots[i].acts, step, e, p->most_layers);
+        if (p->train)
+            stage_acts_place(&p->slots[i].acts, step, e, p->most_layers);
+        else
+            stage_acts_share(&p->slots[i].acts, step, e, p->most_layers, &p->shared);
     for (int i = 0; i < p->ngrads; i++)
         p->grads[i].g = operand_take(step, e->Ts * e->d.D, e->t);
     for (int i = 0; i < p->nstashes; i++)
         stage_stash_place(&p->stashes[i], step, e, p->split ? p->most_layers : p->most_layers > 0);
-    for (int m = 0; m < p->mbs; m++)
-        p->mb[m] = (struct micro_batch){ arena_take(step, ints), arena_take(step, ints),
-                                         arena_take(step, ints), arena_take(step, ints),
-                                         arena_take(step, ints) };
+    for (int m = 0; m < p->mbs; m++) {
+        p->mb[m] = (struct micro_batch){ .ids = arena_take(step, ints),
+                                         .labels = arena_take(step, ints),
+                                         .place = arena_take(step, ints),
+                                         .start = arena_take(step, ints),
+                                         .position = arena_take(step, ints) };
+        if (e->use)
+            place_asked(p, &p->mb[m], step);
+    }
     p->loss = arena_take(step, sizeof(double));
 }
 
@@ -86,6 +156,32 @@ void pipeline_upload(struct pipeline *p, int m, const int32_t *ids, const int32_
 
     for (int i = 0; i < COUNT_OF(to); i++)
         p->env->ops->upload(p->env->q, to[i], from[i], sizeof(int32_t) * (size_t)p->env->T);
+}
+
+void pipeline_upload_kept(struct pipeline *p, int m, const int32_t *kept_at)
+{
+    p->env->ops->upload(p->env->q, p->mb[m].kept_at, kept_at, sizeof(int32_t) * (size_t)p->env->T);
+}
+
+void pipeline_upload_rows(struct pipeline *p, int m, const int32_t *rows)
+{
+    if (p->mb[m].rows.p) /* on the last stage */
+        p->env->ops->upload(p->env->q, p->mb[m].rows, rows,
+                            sizeof(int32_t) * (size_t)p->env->use->rows);
+}
+
+void pipeline_upload_places(struct pipeline *p)
+{
+    const struct env *e = p->env;
+    int64_t n = e->use->kept;
+    int32_t *place = mem_take(sizeof *place * (size_t)n);
+
+    for (int64_t i = 0; i < n; i++)
+        place[i] = (int32_t)i;
+    for (int64_t b = 0; b < e->B; b++)
+        e->ops->upload(e->q, dptr_at(p->kept_place, b * n * (int64_t)sizeof *place), place,
+                       sizeof *place * (size_t)n);
+    mem_give(place);
 }
 
 /* A transfer from a neighbour: what is waited for here is the pipeline's bubble. */
@@ -101,7 +197,7 @@ static void wait_arrival(struct pipeline *p, struct request *r)
 
 static struct operand output_of(struct pipeline *p, const struct action *a)
 {
-    return p->slots[a->slot].acts.x[p->stage[a->chunk].layers];
+    return stage_output(&p->stage[a->chunk], &p->slots[a->slot].acts);
 }
 
 static int64_t border(const struct pipeline *p)
@@ -120,7 +216,8 @@ static void do_forward(struct pipeline *p, const struct action *a)
         comm_wait(p->env->q, &p->grads[a->grad].out);
         g = p->grads[a->grad].g;
     }
-    stage_forward(p->env, &p->stage[a->chunk], &s->acts, g, p->loss, p->scale, &p->mb[a->mb]);
+    stage_forward(p->env, &p->stage[a->chunk], &s->acts, p->training, g, p->loss, p->scale,
+                  &p->mb[a->mb]);
 }
 
 static void backward(struct pipeline *p, const struct action *a, int weights)
@@ -157,8 +254,8 @@ static void do_receive_forward(struct pipeline *p, const struct action *a)
 {
     struct pipeline_slot *s = &p->slots[a->slot];
     comm_wait(p->env->q, &s->out);
-    comm_recv(p->env->g->pp_comm, p->env->q, s->acts.x[0].p, border(p), s->acts.x[0].t, a->peer,
-              TAG_F, &s->in);
+    comm_recv(p->env->g->pp_comm, p->env->q, s->acts.in.p, border(p), s->acts.in.t, a->peer, TAG_F,
+              &s->in);
 }
 
 static void do_send_backward(struct pipeline *p, const struct action *a)
@@ -179,7 +276,7 @@ static void do_move_forward(struct pipeline *p, const struct action *a)
     struct pipeline_slot *to = &p->slots[a->to_slot];
     struct operand x = output_of(p, a);
     comm_wait(p->env->q, &to->out);
-    p->env->ops->copy(p->env->q, to->acts.x[0].p, x.p, (size_t)border(p) * dtype_size(x.t));
+    p->env->ops->copy(p->env->q, to->acts.in.p, x.p, (size_t)border(p) * dtype_size(x.t));
 }
 
 static void do_move_backward(struct pipeline *p, const struct action *a)
@@ -230,6 +327,8 @@ static void run_list(struct pipeline *p, const struct schedule *s)
         comm_wait(p->env->q, &p->grads[i].in);
         comm_wait(p->env->q, &p->grads[i].out);
     }
+    window_settle(p->env, &p->acts.w);
+    window_settle(p->env, &p->stash.w);
 }
 
 void pipeline_train(struct pipeline *p, double scale)

@@ -28,7 +28,7 @@ enum status metrics_open(struct metrics *m, const char *path, struct err *e)
 }
 
 struct line {
-    char text[2048];
+    char text[8192];
     int n;
 };
 
@@ -67,8 +67,9 @@ enum status metrics_write(struct metrics *m, const struct step_report *r, struct
     put_real(&l, "model_flops_per_second", r->flops_per_second);
     put_real(&l, "peak_fraction", r->peak_fraction);
     put_real(&l, "bubble", r->bubble);
-    if (!isnan(r->validation_loss))
-        put_real(&l, "validation_loss", r->validation_loss);
+    put_real(&l, "data_seconds", r->data_seconds);
+    for (int i = 0; i < r->nvalidations; i++)
+        put_real(&l, r->validation[i].key, r->validation[i].loss);
     if (!isnan(r->loss_scale))
         put_real(&l, "loss_scale", r->loss_scale);
     if (r->skipped)

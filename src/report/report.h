@@ -3,15 +3,23 @@
 #define REPORT_REPORT_H
 #include "base/file.h"
 
+enum { REPORT_VALIDATIONS = 33 };
+struct step_validation {
+    const char *key;  /* in the metrics; the first is validation_loss */
+    const char *said; /* on the screen; the first is the validation loss */
+    double loss;
+};
 struct step_report {
     int64_t step, last_step, valid_tokens, tokens, samples, attempt;
     double loss, grad_norm, learning_rate;
-    double validation_loss; /* NAN: none at this step */
+    struct step_validation validation[REPORT_VALIDATIONS];
+    int nvalidations; /* 0: none at this step */
     int skipped;
     double loss_scale; /* NAN: none */
     double seconds, tokens_per_second, flops_per_second, peak_fraction;
-    double bubble; /* share of the step that ranks waited for the pipeline, mean */
-    double left;   /* seconds to the end */
+    double bubble;       /* share of the step that ranks waited for the pipeline, mean */
+    double data_seconds; /* of the step, in which ranks read its tokens, mean; NAN: not known */
+    double left;         /* seconds to the end */
 };
 
 struct metrics {

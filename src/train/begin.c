@@ -103,7 +103,9 @@ static enum status resolve_resumed(struct run *r, struct err *e)
     if (st == OK)
         st = config_check_rules(r->c, e);
     if (st == OK)
-        st = resolve_data(r->c, 0, &(struct resolve_notes){ 0 }, e);
+        st = resolve_data(r->c, NULL, e);
+    if (st == OK && r->c->debug.attention == ATTENTION_AUTO)
+        r->attention_before = config_stored_choice(KEY_debug_attention, ck.input_nml);
     checkpoint_close(&ck);
     return st;
 }
@@ -123,23 +125,17 @@ static enum status read_input(struct run *r, const struct run_request *q, int ra
     if (r->resume_from[0])
         return resolve_resumed(r, e);
     st = resolve_model(r->c, NULL, e);
-    return st == OK ? resolve_data(r->c, 0, &(struct resolve_notes){ 0 }, e) : st;
+    return st == OK ? resolve_data(r->c, NULL, e) : st;
 }
 
 /* ---- all ranks ---- */
 
-static enum status open_data(struct run *r, struct err *e)
+static enum status open_data(struct run *r, struct comm *world, struct err *e)
 {
-    const struct config *c = r->c;
-    const char *train[64], *validation = c->data.validation;
-    enum status st;
+    int parts = SOURCES_TRAIN | (r->c->eval.interval > 0 ? SOURCES_VALIDATION : 0);
+    enum status st = sources_open(&r->data, r->c, parts, e);
 
-    for (int i = 0; i < c->data.train.n; i++)
-        train[i] = c->data.train.v[i];
-    st = corpus_open(&r->train, train, c->data.train.n, c->train.sequence_length, e);
-    if (st == OK && c->eval.interval > 0)
-        st = corpus_open(&r->validation, &validation, 1, c->train.sequence_length, e);
-    return agree(r->g.world, st, e);
+    return agree(world, st, e);
 }
 
 /* Sum over a node of what its ranks need, against the limit of the node and what its GPUs have. */
@@ -181,12 +177,9 @@ static enum status load_checkpoint(struct run *r, struct err *e)
     struct checkpoint ck;
     enum status st = checkpoint_open(&ck, r->resume_from, e);
 
-    if (st == OK && strcmp(ck.data_hash, r->train.hash) != 0)
-        st =
-            err_set(e, E_INPUT,
-                    "cannot resume from '%s': the training data is not the one it was written with "
-                    "(hash %s, now %s)",
-                    r->resume_from, ck.data_hash, r->train.hash);
+    if (st == OK && (st = sources_compare(&r->data, r->c, ck.input_nml, ck.data_hash,
+                                          ck.scalars.step, e)) != OK)
+        err_prefix(e, "cannot resume from '%s'", r->resume_from);
     if (st == OK)
         st = checkpoint_load(&ck, r->s.optim.state_ops, r->s.optim.state_q, r->s.optim.pieces,
                              r->s.optim.npieces, e);
@@ -225,12 +218,6 @@ static enum status set_values(struct run *r, struct err *e)
     enum status st;
 
     start_loss_scale(r);
-    env_fill_rope(&r->s.env,
-                  &(struct rope_scaling){ c->model.rope_scaling_type, c->model.rope_scaling_factor,
-                                          c->model.rope_low_freq_factor,
-                                          c->model.rope_high_freq_factor,
-                                          c->model.rope_original_max_position_embeddings },
-                  r->s.positions);
     if (r->resume_from[0])
         return load_checkpoint(r, e);
     st = c->model.init_from[0] ? import_weights(c->model.init_from, &r->s.optim, e)
@@ -267,16 +254,59 @@ static void connect_tied(struct run *r)
 
 static void place_rows(struct run *r)
 {
-    size_t bytes = sizeof(int32_t) * (size_t)(r->s.B * r->s.S);
+    size_t bytes = sizeof(int32_t) * (size_t)(r->s.B * r->s.positions);
 
     r->rows = (struct batch_rows){ mem_take(bytes), mem_take(bytes), mem_take(bytes),
                                    mem_take(bytes), mem_take(bytes) };
 }
 
+static void fill_rope(struct run *r)
+{
+    const struct config *c = r->c;
+
+    env_fill_rope(&r->s.env,
+                  &(struct rope_scaling){ c->model.rope_scaling_type, c->model.rope_scaling_factor,
+                                          c->model.rope_low_freq_factor,
+                                          c->model.rope_high_freq_factor,
+                                          c->model.rope_original_max_position_embeddings },
+                  r->s.positions);
+}
+
+enum status run_open(struct run *r, struct comm *world, const struct forward_use *use,
+                     struct err *e)
+{
+    const struct config *c = r->c;
+    int threads;
+    enum status st =
+        grid_create(&r->g, world, (int)c->parallel.tp, (int)c->parallel.cp, (int)c->parallel.dp,
+                    (int)c->parallel.pp, dims_of(c, (int)c->parallel.tp).kv_copies, e);
+
+    if ((st = agree(world, st, e)) != OK)
+        return st;
+    if ((st = choose_backend(r, &threads, e)) != OK)
+        return st;
+    st = setup_build(&r->s, c, &r->g, r->ops, threads, use, e);
+    if ((st = agree(world, st, e)) != OK || (st = device_choose_attention(r, e)) != OK ||
+        (st = check_memory(r, e)) != OK)
+        return st;
+    if (!use)
+        connect_tied(r);
+    st = device_connect(r, e);
+    if ((st = agree(world, st, e)) != OK)
+        return st;
+    if (r->ops->device && (st = check_memory(r, e)) != OK) /* what NCCL took is missing now */
+        return st;
+    place_rows(r);
+    r->resident = mem_resident();
+    st = setup_open(&r->s, r->q, e);
+    if ((st = agree(world, st, e)) == OK)
+        fill_rope(r);
+    return st;
+}
+
 enum status run_begin(struct run *r, struct comm *world, const struct run_request *q, struct err *e)
 {
     struct config *c = r->c;
-    int threads;
     enum status st = OK;
 
     if (world->rank == 0)
@@ -286,27 +316,13 @@ enum status run_begin(struct run *r, struct comm *world, const struct run_reques
     comm_bytes_from(world, c, sizeof *c, 0);
     comm_bytes_from(world, r->resume_from, sizeof r->resume_from, 0);
     comm_bytes_from(world, &r->resumed_elsewhere, sizeof r->resumed_elsewhere, 0);
-    st = grid_create(&r->g, world, (int)c->parallel.tp, (int)c->parallel.cp, (int)c->parallel.dp,
-                     (int)c->parallel.pp, dims_of(c, (int)c->parallel.tp).kv_copies, e);
-    if ((st = agree(world, st, e)) != OK)
-        return st;
-    if ((st = choose_backend(r, &threads, e)) != OK)
-        return st;
-    st = setup_build(&r->s, c, &r->g, r->ops, threads, e);
-    if ((st = agree(world, st, e)) != OK || (st = open_data(r, e)) != OK ||
-        (st = check_memory(r, e)) != OK)
-        return st;
-    connect_tied(r);
-    st = device_connect(r, e);
-    if ((st = agree(world, st, e)) != OK)
-        return st;
-    place_rows(r);
-    r->resident = mem_resident();
-    st = setup_open(&r->s, r->q, e);
-    if ((st = agree(world, st, e)) != OK || (st = set_values(r, e)) != OK)
+    comm_bytes_from(world, &r->attention_before, sizeof r->attention_before, 0);
+    if ((st = open_data(r, world, e)) != OK || (st = run_open(r, world, NULL, e)) != OK ||
+        (st = set_values(r, e)) != OK)
         return st;
     device_measure_peak(r);
     r->input_nml = config_write(c);
+    r->identity = sources_identity(&r->data);
     return OK;
 }
 
@@ -321,8 +337,8 @@ void run_end(struct run *r)
     if (r->s.optim.tied_peer)
         comm_mpi_free(r->s.optim.tied_peer);
     setup_free(&r->s);
-    corpus_close(&r->train);
-    corpus_close(&r->validation);
+    sources_close(&r->data);
+    mem_give(r->identity);
     if (r->q)
         r->ops->queue_free(r->q);
     mem_give(r->input_nml);

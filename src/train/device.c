@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "compute/choose.h"
 #include "parallel/agree.h"
 #include "train/run.h"
@@ -33,6 +34,57 @@ enum status device_open(struct run *r, int threads, struct err *e)
     if (st != OK && r->g.nodes > 1 && gethostname(node, sizeof node - 1) == 0)
         err_prefix(e, "on %s", node);
     return st;
+}
+
+/* Rank 0 chooses, the others follow; *taken [same]: the kernels. This rank's status. */
+static enum status choose_attention(struct run *r, int word, int *taken, struct err *e)
+{
+    const struct config *c = r->c;
+    const struct attention_shape *s = &r->s.env.att;
+    struct attention_choice choice = { .deterministic = c->train.deterministic,
+                                       .whole = !c->data.document_mask && r->g.cp == 1 &&
+                                                !r->s.env.use };
+    struct config_word w = config_word(KEY_debug_attention, word);
+    enum status st = OK;
+
+    choice.word = w.s;
+    if (r->g.rank == 0)
+        st = r->ops->attention_choose(r->q, &choice, s, r->s.t, e);
+    *taken = config_choice(KEY_debug_attention, choice.word);
+    comm_bytes_from(r->g.world, taken, sizeof *taken, 0);
+    if (r->g.rank == 0) {
+        snprintf(r->attention, sizeof r->attention, "attention by %s: %s",
+                 *taken == ATTENTION_CUDNN ? "cuDNN" : "our own kernels",
+                 word != ATTENTION_AUTO && word == r->attention_before ? "as before" : choice.why);
+        return st;
+    }
+    w = config_word(KEY_debug_attention, *taken);
+    return r->ops->attention_choose(r->q, &choice, s, r->s.t, e);
+}
+
+enum status device_choose_attention(struct run *r, struct err *e)
+{
+    int asked = r->c->debug.attention, before = r->attention_before;
+    int *taken = &r->c->debug.attention;
+    struct err why = { "" };
+    enum status st = OK;
+
+    if (!r->ops->attention_choose) {
+        if (asked == ATTENTION_CUDNN)
+            st = err_set(e, E_RESOURCE,
+                         "debug.attention = 'cudnn' is for GPUs, and this run computes on the CPU");
+        return agree(r->g.world, st, e);
+    }
+    if (before && !agree_any(r->g.world, choose_attention(r, before, taken, &why) != OK))
+        return OK;
+    if (before && r->g.rank == 0)
+        warn("this run's kernels change here, and its results with them by rounding: %s",
+             why.text[0] ? why.text : "attention was by cuDNN, which not every rank can do");
+    r->attention_before = ATTENTION_AUTO;
+    st = choose_attention(r, asked, taken, e);
+    if (asked == ATTENTION_AUTO && agree_any(r->g.world, st != OK))
+        st = choose_attention(r, ATTENTION_OWN, taken, e);
+    return agree(r->g.world, st, e);
 }
 
 /* One rank's share of a device. */

@@ -29,7 +29,7 @@ static struct plan_memory memory_of(const struct setup *s)
         m.weights += alias ? 0 : mib(n * (double)dtype_size(s->optim.weight_type));
     }
     m.optimiser = mib((double)(s->keep.peak + s->state.peak)) - m.weights - m.gradients;
-    m.activations = mib((double)s->step.peak);
+    m.activations = mib((double)(s->step.peak + s->saved.peak));
     m.scratch = mib((double)s->scratch.peak);
     m.host = mib((double)setup_host_bytes(s));
     m.total = mib((double)setup_bytes(s)) + m.host;
@@ -45,7 +45,7 @@ static enum status setup_of_stage(struct setup *s, const struct config *c, const
 
     at.pp_rank = p;
     at.tp_rank = at.dp_rank = at.cp_rank = 0;
-    st = setup_build(s, c, &at, ops, threads, e);
+    st = setup_build(s, c, &at, ops, threads, NULL, e);
     if (st == OK)
         setup_measure(s);
     return st;
@@ -116,8 +116,8 @@ static void say_batch(const struct setup *s)
 
     say("batch   %" PRId64 " sequences of %" PRId64
         " = %s tokens: %d replica%s x %d micro-batch%s of %" PRId64,
-        s->GB, s->S, log_thousands(tokens, s->GB * s->S), s->g.dp, s->g.dp == 1 ? "" : "s", s->mbs,
-        s->mbs == 1 ? "" : "es", s->B);
+        s->GB, sources_length(s->c, 1), log_thousands(tokens, sources_tokens(s->c, 1)), s->g.dp,
+        s->g.dp == 1 ? "" : "s", s->mbs, s->mbs == 1 ? "" : "es", s->B);
 }
 
 static void put_stage(struct text *t, const struct setup *s, int i, double share)
@@ -170,20 +170,6 @@ static void say_memory(const struct plan_memory *m)
         m->weights, m->gradients, m->optimiser, m->activations, m->scratch, m->total, host);
 }
 
-static void say_data(const struct config *c, int64_t tokens, int64_t samples, int64_t validation)
-{
-    char a[32], b[32], v[32];
-    struct text t = { .n = 0 };
-
-    put(&t, "data    %s%s: %s tokens, %s samples; %" PRId64 " steps are %.2f epochs",
-        c->data.train.v[0], c->data.train.n > 1 ? " and more" : "", log_thousands(a, tokens),
-        log_thousands(b, samples), c->train.train_steps,
-        (double)(c->train.train_steps * c->train.global_batch_size) / (double)max_i64(1, samples));
-    if (validation > 0)
-        put(&t, "; validation %s samples", log_thousands(v, validation));
-    say("%s", t.s);
-}
-
 void plan_print_screen(const struct run *r)
 {
     const struct config *c = r->c;
@@ -207,12 +193,14 @@ void plan_print_screen(const struct run *r)
     device_describe(r, device, sizeof device);
     if (device[0])
         say("device  %s", device);
+    if (r->attention[0])
+        say("kernels %s", r->attention);
     if (r->links.text[0])
         say("links   %s", r->links.text);
     say_batch(&r->s);
     say_stages(&r->s);
     say_memory(&most);
-    say_data(c, r->train.count, r->train.samples, r->validation.samples);
+    sources_say(&r->data, c);
 }
 
 /* ---- --check and --plan ---- */
@@ -220,7 +208,7 @@ void plan_print_screen(const struct run *r)
 struct plan {
     struct config *c;
     struct grid g;
-    struct resolve_notes notes;
+    struct sources data; /* no sources: absent */
     const struct ops *ops;
     int threads;
 };
@@ -235,7 +223,7 @@ static enum status plan_open(struct plan *p, const struct plan_request *q, struc
     if (st == OK)
         st = resolve_model(c, NULL, e);
     if (st == OK)
-        st = resolve_data(c, 1, &p->notes, e);
+        st = resolve_data(c, &p->data, e);
     if (st == OK && c->run.device == DEVICE_AUTO && setup_find_device(c, 0, NULL) == OK)
         c->run.device = DEVICE_CUDA;
     if (st == OK)
@@ -255,10 +243,18 @@ static enum status judge_memory(const struct plan *p, const struct plan_request 
                                 const struct plan_memory *m, struct err *e)
 {
     int here = q->ranks_per_node ? (int)min_i64(q->ranks_per_node, p->g.ranks) : p->g.ranks;
-    double need = here * m->total / 1024, limit = p->c->run.memory_limit;
+    double mine = p->ops->memory ? m->host : m->total; /* a device's own is not the node's */
+    double need = here * mine / 1024, limit = p->c->run.memory_limit;
 
     if (limit <= 0 || need <= limit)
         return OK;
+    if (p->ops->memory)
+        return err_set(
+            e, E_RESOURCE,
+            "%d ranks on a node need %.2f GiB of its memory for what is offloaded (%.1f "
+            "MiB each), run.memory_limit is %.4g GiB: use more nodes, a larger tp or pp, "
+            "or offload = 'none'",
+            here, need, m->host, limit);
     return err_set(
         e, E_RESOURCE,
         "%d ranks on a node need %.2f GiB (%.1f MiB each: weights %.1f, gradients %.1f, optimiser "
@@ -275,14 +271,14 @@ static void say_screen(const struct plan *p, const struct setup *s, const struct
     say_batch(s);
     say_stages(s);
     say_memory(m);
-    if (p->notes.train_tokens > 0)
-        say_data(p->c, p->notes.train_tokens, p->notes.train_samples, p->notes.validation_samples);
+    if (p->data.train.nsources > 0)
+        sources_say(&p->data, p->c);
 }
 
 static void say_row(const struct setup *s, int rank, const struct plan_memory *m)
 {
     struct text layers = { .n = 0 };
-    char params[32];
+    char params[32], host[32] = "";
     int64_t n = 0;
 
     for (int c = 0; c < s->pipe.chunks; c++) {
@@ -296,9 +292,12 @@ static void say_row(const struct setup *s, int rank, const struct plan_memory *m
     }
     for (int b = 0; b < s->params.nbuckets; b++)
         n += s->params.b[b].count;
-    say("%5d  %-24s %14s %9.1f %9.1f %9.1f %11.1f %8.1f %9.1f  %d+%d+%d", rank, layers.s,
+    if (s->ops->memory)
+        snprintf(host, sizeof host, " %9.1f", m->host);
+    say("%5d  %-24s %14s %9.1f %9.1f %9.1f %11.1f %8.1f %9.1f%s  %d+%d+%d", rank, layers.s,
         log_thousands(params, n), m->weights, m->gradients, m->optimiser, m->activations,
-        m->scratch, m->total, s->pipe.nslots, s->pipe.ngrads, s->pipe.split ? s->pipe.nstashes : 0);
+        m->scratch, m->total, host, s->pipe.nslots, s->pipe.ngrads,
+        s->pipe.split ? s->pipe.nstashes : 0);
 }
 
 /* Bytes that one rank sends in a step, by group. */
@@ -335,7 +334,7 @@ static enum status say_ok(struct plan *p, const struct setup *s0, const struct p
     if (st == OK)
         say("ok: %d rank%s, %.0f MiB each, %" PRId64 " steps of %s tokens; writes %s", p->g.ranks,
             p->g.ranks == 1 ? "" : "s", most->total, p->c->train.train_steps,
-            log_thousands(tokens, s0->GB * s0->S), p->c->run.directory);
+            log_thousands(tokens, sources_tokens(s0->c, 1)), p->c->run.directory);
     return st;
 }
 
@@ -347,8 +346,9 @@ static enum status say_table(struct plan *p, const struct setup *s0, const struc
 
     say("one rank of each stage, memory in MiB; slots: micro-batches that it holds at a time, as "
         "activations + gradients + stashes");
-    say("%5s  %-24s %14s %9s %9s %9s %11s %8s %9s  slots", "stage", "layers", "parameters",
-        "weights", "gradients", "optimiser", "activations", "scratch", "total");
+    say("%5s  %-24s %14s %9s %9s %9s %11s %8s %9s%s  slots", "stage", "layers", "parameters",
+        "weights", "gradients", "optimiser", "activations", "scratch", "total",
+        p->ops->memory ? "   on host" : "");
     for (int i = 0; i < p->g.pp && st == OK; i++) {
         struct setup s;
         if ((st = setup_of_stage(&s, p->c, &p->g, p->ops, p->threads, i, e)) == OK) {
@@ -391,6 +391,7 @@ static enum status plan_run(const struct plan_request *q, plan_say *then, struct
         }
         setup_free(&s0);
     }
+    sources_close(&p.data);
     mem_give(p.c);
     return st;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "convert/import.h"
 #include "hf/hf_config.h"
@@ -120,88 +119,27 @@ static enum status fill_model(struct config *c, struct err *e)
     return st == OK ? fill_from(c, &h, e) : st;
 }
 
-/* The data's first id that the model has no row for. */
-static enum status check_ids(const struct config *c, const struct corpus *data, struct err *e)
+enum status resolve_data(struct config *c, struct sources *plan, struct err *e)
 {
-    enum { STEP = 1 << 16 };
-    int32_t *ids = mem_take(sizeof *ids * STEP);
-    enum status st = OK;
-
-    for (int f = 0; f < data->nfiles && st == OK; f++) {
-        const struct tokens *t = &data->file[f];
-        for (int64_t at = 0; at < t->count && st == OK; at += STEP) {
-            int64_t n = min_i64(STEP, t->count - at);
-            st = tokens_read(t, at, n, ids, e);
-            for (int64_t i = 0; i < n && st == OK; i++)
-                if (ids[i] >= c->model.vocab_size)
-                    st = err_set(e, E_FILE,
-                                 "%s: token %" PRId64 " has id %d, but model.vocab_size is %" PRId64
-                                 ": set vocab_size to at least %" PRId64 ", or 0 for the data's",
-                                 t->path, at + i, (int)ids[i], c->model.vocab_size, t->vocab_size);
-        }
-    }
-    mem_give(ids);
-    return st;
-}
-
-static int all_exist(const char *const *paths, int n, int quiet)
-{
-    int all = 1;
-
-    for (int i = 0; i < n; i++)
-        if (!file_exists(paths[i])) {
-            all = 0;
-            if (!quiet)
-                warn("data file '%s' does not exist yet: make it with pretrain-data before the run",
-                     paths[i]);
-        }
-    return all;
-}
-
-static enum status look_at(struct config *c, const char *const *paths, int n, int absent_is_fine,
-                           int64_t *samples, int64_t *tokens, int *absent, struct err *e)
-{
-    struct corpus data;
+    int all = SOURCES_TRAIN | SOURCES_VALIDATION | SOURCES_LOOK;
+    int parts = all & ~(plan ? sources_absent(c) : 0);
+    struct sources s;
     enum status st;
 
-    if (absent_is_fine && !all_exist(paths, n, 0)) {
-        *absent = 1;
-        return OK;
-    }
-    if ((st = corpus_open(&data, paths, n, c->train.sequence_length, e)) != OK)
-        return st;
-    *samples = data.samples;
-    *tokens = data.count;
-    if (c->model.vocab_size == 0)
-        c->model.vocab_size = data.vocab_size;
-    else if (data.vocab_size > c->model.vocab_size)
-        st = check_ids(c, &data, e);
-    corpus_close(&data);
-    return st;
-}
-
-enum status resolve_data(struct config *c, int absent_is_fine, struct resolve_notes *n,
-                         struct err *e)
-{
-    const char *train[64], *validation = c->data.validation;
-    int64_t tokens;
-    int absent = 0;
-    enum status st;
-
-    *n = (struct resolve_notes){ 0 };
-    for (int i = 0; i < c->data.train.n; i++)
-        train[i] = c->data.train.v[i];
-    st = look_at(c, train, c->data.train.n, absent_is_fine, &n->train_samples, &n->train_tokens,
-                 &n->data_absent, e);
-    if (st == OK && validation[0])
-        st =
-            look_at(c, &validation, 1, absent_is_fine, &n->validation_samples, &tokens, &absent, e);
-    if (st == OK && c->model.vocab_size == 0) {
+    if (!(parts & SOURCES_TRAIN) && c->model.vocab_size == 0) {
         c->model.vocab_size = BYTE_VOCAB;
         warn("model.vocab_size = 0 and the data is absent: the byte tokenizer's %d is assumed",
              BYTE_VOCAB);
     }
-    return st;
+    if ((st = sources_open(&s, c, parts, e)) != OK)
+        return st;
+    if (c->model.vocab_size == 0)
+        c->model.vocab_size = sources_vocabulary(&s);
+    if (plan)
+        *plan = s;
+    else
+        sources_close(&s);
+    return OK;
 }
 
 enum status resolve_ranks(struct config *c, int ranks, struct err *e)

@@ -13,16 +13,19 @@ struct run {
     const struct ops *ops;
     struct queue *q;
     struct setup s;
-    struct corpus train, validation; /* validation.nfiles 0: none */
-    struct batch_rows rows;          /* one micro-batch, host     */
-    double peak;                     /* FLOP/s of all ranks together */
-    struct ops_device device;        /* where operations run on one   */
-    int device_ranks;                /* of this node that share it    */
-    struct comm_device links;        /* between devices               */
-    char no_device[256];             /* rank 0: why 'auto' took none  */
-    struct loss_scale scale;         /* float16: what the loss is multiplied by */
-    struct loss_scale_rule rule;     /* init 0: nothing is scaled */
-    int64_t step;                    /* finished updates          */
+    struct sources data;
+    char *identity;              /* of the training data, for checkpoints */
+    struct batch_rows rows;      /* one micro-batch, host     */
+    double peak;                 /* FLOP/s of all ranks together */
+    struct ops_device device;    /* where operations run on one   */
+    int device_ranks;            /* of this node that share it    */
+    struct comm_device links;    /* between devices               */
+    char no_device[256];         /* rank 0: why 'auto' took none  */
+    int attention_before;        /* debug.attention of the checkpoint; 0: chosen anew */
+    char attention[256];         /* rank 0: kernels and why; "" without a choice */
+    struct loss_scale scale;     /* float16: what the loss is multiplied by */
+    struct loss_scale_rule rule; /* init 0: nothing is scaled */
+    int64_t step;                /* finished updates          */
     int64_t attempt;
     int64_t saved;          /* step of the newest checkpoint written or resumed from; -1 */
     int resumed_elsewhere;  /* from a checkpoint outside the run's directory */
@@ -31,6 +34,7 @@ struct run {
     struct metrics metrics; /* rank 0 */
     int64_t resident;       /* bytes in memory before the arenas were opened */
     int64_t steps_here;     /* made by this process */
+    double data_seconds;    /* of this rank, spent on rows of the last batch */
     double step_seconds;    /* running mean, for the time left */
 };
 
@@ -48,10 +52,17 @@ enum status train_main(struct comm *world, const struct run_request *r) COLL(wor
 enum status run_begin(struct run *r, struct comm *world, const struct run_request *q, struct err *e)
     COLL(world);
 void run_end(struct run *r) COLL(world);
+/* The part that does not depend on what the run is for: from a resolved r->c, the same everywhere,
+ * to memory that is placed; weights have no values yet. use: as of setup_build. */
+enum status run_open(struct run *r, struct comm *world, const struct forward_use *use,
+                     struct err *e) COLL(world);
 /* ---- device.c: where the run computes ---- */
 /* run.device = 'auto' becomes 'cuda' if every rank has a device that can be used, else 'cpu'. */
 void device_resolve(struct run *r) COLL(world);
 enum status device_open(struct run *r, int threads, struct err *e) LOCAL; /* the queue */
+/* debug.attention 'auto' becomes a word; after setup_build, before memory is measured. The same
+ * status everywhere. */
+enum status device_choose_attention(struct run *r, struct err *e) COLL(world);
 /* need: bytes of this rank's arenas. Ranks that share a device share its memory. */
 enum status device_check_memory(struct run *r, int64_t need, struct err *e) COLL(r->g.node);
 /* Communicators whose buffers are the device's; nothing on a CPU. The same status everywhere. */
@@ -61,7 +72,7 @@ void device_measure_peak(struct run *r) COLL(world);
 void device_describe(const struct run *r, char *text, size_t bytes) LOCAL;
 /* ---- step.c ---- */
 struct step_result {
-    double loss, norm, lr, bubble;
+    double loss, norm, lr, bubble, data_seconds;
     double scale; /* of the loss in this step; NAN: not scaled */
     int64_t valid_tokens;
     int skipped, stop;
@@ -70,8 +81,9 @@ struct step_result {
  * rank was asked to stop (all know after this step). E_NUMERIC: loss or norm not finite, nothing
  * was updated. */
 enum status run_step(struct run *r, struct step_result *out, struct err *e) COLL(world);
-/* Mean loss over the validation samples; changes nothing in the training stream. */
-enum status run_evaluate(struct run *r, double *loss, struct err *e) COLL(world);
+/* Mean loss over the samples of a validation set; changes nothing in the training stream. */
+enum status run_evaluate(struct run *r, const struct corpus *set, double *loss, struct err *e)
+    COLL(world);
 /* ---- directory.c: the run's folder; rank 0 works, all agree ---- */
 enum status directory_open(struct run *r, struct err *e) COLL(world);
 void directory_mark(const struct run *r, const char *name, const char *fmt, ...) LOCAL

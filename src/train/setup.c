@@ -67,8 +67,35 @@ static enum status choose_state_ops(const struct setup *s, const struct ops **op
     return ops_choose(ops, "cpu", isa.s, F32, e);
 }
 
+/* Offloading of activations must leave something to a rank's host. */
+static enum status check_offload(const struct setup *s, struct err *e)
+{
+    int64_t most = 0;
+
+    for (int r = 0; r < s->g.pp; r++)
+        most = max_i64(most, pipeline_kept_blocks(&s->train, s->first_layer, r));
+    if (s->c->train.offload != OFFLOAD_ACTIVATIONS || most > WINDOW_FRAMES)
+        return OK;
+    return err_set(
+        e, E_INPUT,
+        "`offload` = 'activations' in &train has no effect: a rank keeps the activations "
+        "of %d block%s at a time (blocks of a stage x micro-batches in flight), and %d "
+        "stay on the device anyway: leave it out",
+        (int)most, most == 1 ? "" : "s", WINDOW_FRAMES);
+}
+
+/* Stages' lengths, and that of evaluation. */
+static void add_lengths(struct setup *s)
+{
+    env_add_length(&s->env, s->c->train.sequence_length);
+    for (int k = 0; k < s->c->nstages; k++)
+        if (s->c->stages[k].sequence_length)
+            env_add_length(&s->env, s->c->stages[k].sequence_length);
+}
+
 enum status setup_build(struct setup *s, const struct config *c, const struct grid *g,
-                        const struct ops *ops, int threads, struct err *e)
+                        const struct ops *ops, int threads, const struct forward_use *use,
+                        struct err *e)
 {
     const struct ops *state_ops;
     int *stage;
@@ -76,28 +103,40 @@ enum status setup_build(struct setup *s, const struct config *c, const struct gr
 
     *s = (struct setup){ .c = c,
                          .g = *g,
+                         .use = use,
                          .ops = ops,
                          .threads = threads,
                          .t = compute_types[c->train.dtype],
                          .d = dims_of(c, g->tp),
-                         .S = c->train.sequence_length,
+                         .S = config_longest_sequence(c),
                          .B = c->train.micro_batch_size,
                          .GB = c->train.global_batch_size };
     s->mbs = (int)(s->GB / (s->B * g->dp));
-    s->positions = s->S;
+    s->positions = use && use->kept ? use->kept : s->S;
     split_layers(s);
-    if ((st = build_schedule(s, e)) != OK)
+    if ((st = build_schedule(s, e)) != OK || (st = check_offload(s, e)) != OK)
         return st;
     stage = s->train.stage_of + g->pp_rank * s->train.chunks;
     params_build(&s->params, &s->d, g->tp_rank, s->stages, s->first_layer, stage, s->train.chunks);
-    env_init(&s->env, ops, &s->g, &s->params, s->B, s->S, s->t, threads);
+    env_init(&s->env, ops, &s->g, &s->params, s->B, s->S, s->t, threads, use);
+    add_lengths(s);
     if ((st = choose_state_ops(s, &state_ops, e)) != OK)
         return st;
-    optim_init(&s->optim, ops, state_ops, &s->g, &s->params, s->t, (int)c->parallel.zero_stage);
+    if (use)
+        optim_init_weights(&s->optim, ops, &s->g, &s->params, s->t);
+    else
+        optim_init(&s->optim, ops, state_ops, &s->g, &s->params, s->t, (int)c->parallel.zero_stage);
     s->env.weights = s->optim.weights;
     s->env.grads = s->optim.grads;
-    pipeline_init(&s->pipe, &s->env, &s->optim, &s->train, &s->eval, s->first_layer);
+    pipeline_init(&s->pipe, &s->env, use ? NULL : &s->optim, use ? NULL : &s->train, &s->eval,
+                  s->first_layer, c->train.offload == OFFLOAD_ACTIVATIONS);
     return OK;
+}
+
+void setup_use_length(struct setup *s, int64_t S)
+{
+    s->S = S;
+    env_use_length(&s->env, S);
 }
 
 static void place(struct setup *s)
@@ -107,7 +146,7 @@ static void place(struct setup *s)
     for (int c = 0; c < s->pipe.chunks; c++)
         last |= s->pipe.stage[c].head;
     optim_place(&s->optim, &s->keep, optim_is_offloaded(&s->optim) ? &s->state : &s->keep);
-    pipeline_place(&s->pipe, &s->step);
+    pipeline_place(&s->pipe, &s->step, &s->saved);
     env_place(&s->env, &s->keep, &s->scratch, s->positions, last);
 }
 
@@ -117,12 +156,13 @@ void setup_measure(struct setup *s)
     arena_measure(&s->step, "activations", s->ops->memory);
     arena_measure(&s->scratch, "scratch", s->ops->memory);
     arena_measure(&s->state, "optimiser in host memory", s->ops->pinned);
+    arena_measure(&s->saved, "activations in host memory", s->ops->pinned);
     place(s);
 }
 
 size_t setup_host_bytes(const struct setup *s)
 {
-    return s->state.peak;
+    return s->state.peak + s->saved.peak;
 }
 
 size_t setup_bytes(const struct setup *s)
@@ -132,14 +172,15 @@ size_t setup_bytes(const struct setup *s)
 
 enum status setup_open(struct setup *s, struct queue *q, struct err *e)
 {
-    struct arena *const arenas[] = { &s->keep, &s->step, &s->scratch, &s->state };
-    int n = COUNT_OF(arenas) - !optim_is_offloaded(&s->optim);
+    struct arena *const arenas[] = { &s->keep, &s->step, &s->scratch, &s->state, &s->saved };
     enum status st;
 
     setup_measure(s);
-    for (int i = 0; i < n; i++)
-        if ((st = arena_open(arenas[i], e)) != OK)
+    for (int i = 0; i < COUNT_OF(arenas); i++)
+        if (arenas[i]->peak > 0 && (st = arena_open(arenas[i], e)) != OK)
             return st;
+    if (s->pipe.points > 0 && (st = s->ops->lanes->open(q, s->pipe.points, e)) != OK)
+        return st;
     s->env.q = s->optim.q = s->optim.state_q = q;
     if (optim_is_offloaded(&s->optim)) {
         if ((st = s->optim.state_ops->queue_create(&s->state_q, s->threads, 0, e)) != OK)
@@ -147,7 +188,7 @@ enum status setup_open(struct setup *s, struct queue *q, struct err *e)
         s->optim.state_q = s->state_q;
     }
     place(s);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < COUNT_OF(arenas); i++)
         arena_seal(arenas[i]);
     optim_upload_lists(&s->optim);
     return OK;
@@ -159,6 +200,7 @@ void setup_free(struct setup *s)
     arena_close(&s->step);
     arena_close(&s->scratch);
     arena_close(&s->state);
+    arena_close(&s->saved);
     if (s->state_q)
         s->optim.state_ops->queue_free(s->state_q);
     pipeline_free(&s->pipe);

@@ -8,14 +8,15 @@
 
 struct setup {
     const struct config *c;
-    struct grid g; /* communicators are NULL in a plan */
+    struct grid g;                 /* communicators are NULL in a plan */
+    const struct forward_use *use; /* NULL: training */
     const struct ops *ops;
     int threads;
     enum dtype t;
     struct dims d;
-    int64_t S, B, GB;  /* sequence length, sequences of a micro-batch, of a step */
+    int64_t S, B, GB;  /* sequence length now, sequences of a micro-batch, of a step */
     int mbs, stages;   /* micro-batches of a replica's step */
-    int64_t positions; /* rows of the rotary table          */
+    int64_t positions; /* the longest S: rows of the rotary table; what is placed */
     int *first_layer;  /* [stages + 1]                      */
     struct schedule train, eval;
     struct params params;
@@ -23,7 +24,8 @@ struct setup {
     struct optim optim;
     struct pipeline pipe;
     struct arena keep, step, scratch;
-    struct arena state;    /* masters and moments, if they are offloaded to the host */
+    /* offloaded to the host; empty if they are not: masters and moments; activations */
+    struct arena state, saved;
     struct queue *state_q; /* of the CPU backend then; else NULL */
 };
 
@@ -32,12 +34,15 @@ enum status setup_find_device(const struct config *c, int local_rank, struct err
 /* The compute backend that the input asks for; run.device 'auto' counts as 'cpu'. Looks at no
  * device. */
 enum status setup_choose_ops(const struct config *c, const struct ops **ops, struct err *e) LOCAL;
-/* c is resolved (dp, vocab_size known) and its rules hold. g: numbers for this rank; copied.
- * E_INPUT. */
+/* c is resolved (dp, vocab_size known) and its rules hold. g: numbers for this rank; copied. use:
+ * NULL for training; else forward passes alone, and nothing that an optimiser needs. E_INPUT. */
 enum status setup_build(struct setup *s, const struct config *c, const struct grid *g,
-                        const struct ops *ops, int threads, struct err *e) LOCAL;
+                        const struct ops *ops, int threads, const struct forward_use *use,
+                        struct err *e) LOCAL;
+/* From now on sequences have this length, one of the input's. */
+void setup_use_length(struct setup *s, int64_t S) LOCAL;
 void setup_measure(struct setup *s) LOCAL; /* arenas' peaks */
-/* After setup_measure: all arenas but `state`; and that one. */
+/* After setup_measure: the arenas where operations run; those of offloading, in host memory. */
 size_t setup_bytes(const struct setup *s) LOCAL;
 size_t setup_host_bytes(const struct setup *s) LOCAL;
 enum status setup_open(struct setup *s, struct queue *q,

@@ -7,40 +7,76 @@
 #include "parallel/agree.h"
 #include "train/run.h"
 
-/* Micro-batch m of this replica: rows k0, k0 + 1, ... of the stream, from `sample_of`. Adds to
- * *counted. */
-typedef int64_t sample_of(const struct run *r, const struct corpus *data, int64_t n);
-
-static int64_t training_sample(const struct run *r, const struct corpus *data, int64_t n)
+/* A row of a batch: sample k of a corpus; k < 0: one that does not count. */
+struct row {
+    const struct corpus *corpus;
+    int64_t k;
+};
+/* Row n of what is read: of the training data (set NULL), or of a validation set. */
+static struct row row_at(const struct run *r, const struct corpus *set, int64_t n)
 {
-    return sampler_index(data, (uint64_t)r->c->run.seed, r->c->data.shuffle, n);
+    struct mixture_draw d;
+
+    if (set)
+        return (struct row){ set,
+                             n < min_i64(r->c->eval.batches * r->s.GB, set->samples) ? n : -1 };
+    d = mixture_draw(&r->data.train, n);
+    return (struct row){ d.corpus, d.sample };
 }
 
-static int64_t validation_sample(const struct run *r, const struct corpus *data, int64_t n)
+/* Of this replica's in the batch that begins with row `first`. */
+static int64_t first_row(const struct run *r, int64_t first)
 {
-    int64_t used = min_i64(r->c->eval.batches * r->s.GB, data->samples);
-    return n < used ? n : -1;
+    return first + r->g.dp_rank * (r->s.GB / r->g.dp);
 }
 
-static enum status load_rows(struct run *r, const struct corpus *data, sample_of *pick,
-                             int64_t first, int64_t *counted, struct err *e)
+/* This replica's rows of the training batch that begins with row `first` are read in the next step:
+ * the system fetches them meanwhile. */
+static void expect_rows(const struct run *r, int64_t first)
+{
+    int64_t n0 = first_row(r, first);
+
+    for (int64_t n = n0; n < n0 + r->s.GB / r->g.dp; n++) {
+        struct row row = row_at(r, NULL, n);
+
+        corpus_will_need(row.corpus, row.k);
+    }
+}
+
+/* This replica's rows of the batch that begins with row `first`, micro-batch by micro-batch. Adds
+ * up *counted labels. */
+static enum status load_rows(struct run *r, const struct corpus *set, int64_t first,
+                             int64_t *counted, struct err *e)
 {
     const struct setup *s = &r->s;
-    int64_t share = s->GB / r->g.dp, n0 = first + r->g.dp_rank * share;
+    int64_t n0 = first_row(r, first);
     enum status st = OK;
 
     *counted = 0;
+    r->data_seconds = 0;
     for (int m = 0; m < s->mbs && st == OK; m++) {
-        for (int64_t b = 0; b < s->B && st == OK; b++)
-            st = batch_fill(data, &r->rows, (int)b, pick(r, data, n0 + m * s->B + b),
-                            r->c->data.document_mask, r->c->data.mask_seams, e);
+        double start = clock_now();
+
+        for (int64_t b = 0; b < s->B && st == OK; b++) {
+            struct row row = row_at(r, set, n0 + m * s->B + b);
+
+            st = batch_fill(row.corpus, &r->rows, (int)b, row.k, r->c->data.document_mask,
+                            r->c->data.mask_seams, e);
+        }
         for (int64_t t = 0; t < s->B * s->S && st == OK; t++)
             *counted += r->rows.labels[t] >= 0;
+        r->data_seconds += clock_now() - start;
         if (st == OK)
             pipeline_upload(&r->s.pipe, m, r->rows.ids, r->rows.labels, r->rows.place,
                             r->rows.start, r->rows.position);
     }
     return st;
+}
+
+static void use_length(struct run *r, int64_t S)
+{
+    if (r->s.S != S)
+        setup_use_length(&r->s, S);
 }
 
 /* One voice of each replica: what all ranks of a replica know alike is counted once. */
@@ -65,18 +101,20 @@ static enum status gather_counts(struct run *r, enum status st, int64_t counted,
     return OK;
 }
 
-/* Loss summed over replicas, and the mean share of the time that ranks waited for the pipeline. */
-static void gather_loss(struct run *r, double seconds, double *loss, double *bubble)
+/* Loss summed over replicas; means over the ranks of the share of the time that they waited for the
+ * pipeline, and of the seconds that they read data. */
+static void gather_loss(struct run *r, double seconds, double *loss, double *bubble, double *data)
 {
-    double x[2] = { 0, r->s.pipe.waited / (seconds > 0 ? seconds : 1) };
+    double x[3] = { 0, r->s.pipe.waited / (seconds > 0 ? seconds : 1), r->data_seconds };
 
     r->ops->download(r->q, &x[0], r->s.pipe.loss, sizeof(double));
     r->ops->sync(r->q);
     if (r->g.tp_rank != 0)
         x[0] = 0;
-    comm_sum_f64(r->g.world, x, 2);
+    comm_sum_f64(r->g.world, x, 3);
     *loss = x[0];
     *bubble = x[1] / r->g.ranks;
+    *data = x[2] / r->g.ranks;
 }
 
 /* Else some are printed as -nan. */
@@ -125,8 +163,10 @@ enum status run_step(struct run *r, struct step_result *out, struct err *e)
                             .clip = r->c->optim.clip_grad,
                             .scale = r->scale.scale };
     double start;
-    enum status st = load_rows(r, &r->train, training_sample, r->step * r->s.GB, &counted, e);
+    enum status st;
 
+    use_length(r, sources_length(r->c, step));
+    st = load_rows(r, NULL, r->step * r->s.GB, &counted, e);
     if ((st = gather_counts(r, st, counted, counts, e)) != OK)
         return st;
     *out = (struct step_result){ .lr = o.lr,
@@ -134,17 +174,20 @@ enum status run_step(struct run *r, struct step_result *out, struct err *e)
                                  .stop = (int)counts[1],
                                  .loss = NAN,
                                  .norm = NAN,
+                                 .data_seconds = NAN,
                                  .scale = r->rule.init > 0 ? r->scale.scale : NAN,
                                  .skipped = counts[0] == 0 };
     if (out->skipped) {
         r->step = step;
         return OK;
     }
+    if (step < r->c->train.train_steps)
+        expect_rows(r, step * r->s.GB);
     start = clock_now();
     r->s.pipe.step = step;
     optim_zero_gradients(&r->s.optim);
     pipeline_train(&r->s.pipe, o.scale / (double)counts[0]);
-    gather_loss(r, clock_now() - start, &out->loss, &out->bubble);
+    gather_loss(r, clock_now() - start, &out->loss, &out->bubble, &out->data_seconds);
     out->loss /= (double)counts[0];
     optim_finish_reduce(&r->s.optim);
     out->norm = optim_gradient_norm(&r->s.optim) / o.scale;
@@ -156,19 +199,21 @@ enum status run_step(struct run *r, struct step_result *out, struct err *e)
     return OK;
 }
 
-enum status run_evaluate(struct run *r, double *loss, struct err *e)
+enum status run_evaluate(struct run *r, const struct corpus *set, double *loss, struct err *e)
 {
-    int64_t used = min_i64(r->c->eval.batches * r->s.GB, r->validation.samples), all = 0;
+    int64_t used = min_i64(r->c->eval.batches * r->s.GB, set->samples), all = 0;
     double sum = 0;
 
+    use_length(r, set->S);
     for (int64_t first = 0; first < used; first += r->s.GB) {
         int64_t counted, counts[2];
-        double part, bubble;
-        enum status st = load_rows(r, &r->validation, validation_sample, first, &counted, e);
+        double part, bubble, data;
+        enum status st = load_rows(r, set, first, &counted, e);
+
         if ((st = gather_counts(r, st, counted, counts, e)) != OK)
             return st;
         pipeline_evaluate(&r->s.pipe);
-        gather_loss(r, 1, &part, &bubble);
+        gather_loss(r, 1, &part, &bubble, &data);
         sum += part;
         all += counts[0];
     }

@@ -14,16 +14,16 @@
 static enum status save(struct run *r, struct err *e)
 {
     const struct config *c = r->c;
-    const struct tokens *t = &r->train.file[0];
+    const struct tokens *t = sources_tokenizer(&r->data);
     struct checkpoint_scalars s = { .step = r->step,
                                     .samples = r->step * r->s.GB,
-                                    .tokens = r->step * r->s.GB * r->s.S,
+                                    .tokens = sources_tokens(c, r->step),
                                     .adam_t = r->s.optim.t,
                                     .loss = r->rule.init > 0 ? r->scale : (struct loss_scale){ 0 },
                                     .attempt = r->attempt,
                                     .zero_stage = (int)r->c->parallel.zero_stage };
-    struct checkpoint_texts x = { r->input_nml, t->tokenizer_json, t->tokenizer_bytes, t->eod,
-                                  r->train.hash };
+    struct checkpoint_texts x = { r->input_nml, t->tokenizer_json, t->tokenizer_bytes,
+                                  sources_eod(&r->data), r->identity };
     enum status st;
 
     if (r->saved == r->step)
@@ -54,18 +54,19 @@ static void fill_report(const struct run *r, const struct step_result *s, double
         .last_step = r->c->train.train_steps,
         .valid_tokens = s->valid_tokens,
         .samples = r->step * r->s.GB,
-        .tokens = r->step * r->s.GB * r->s.S,
+        .tokens = sources_tokens(r->c, r->step),
         .attempt = r->attempt,
         .loss = s->loss,
         .grad_norm = s->norm,
         .learning_rate = s->lr,
-        .validation_loss = NAN,
+        .nvalidations = 0,
         .skipped = s->skipped,
         .loss_scale = s->scale,
         .seconds = seconds,
         .tokens_per_second = tokens / seconds,
         .flops_per_second = tokens * geometry_flops_per_token(&r->s.d, r->s.S) / seconds,
         .bubble = s->bubble,
+        .data_seconds = s->data_seconds,
         .left = done * r->step_seconds,
     };
     out->peak_fraction = out->flops_per_second / r->peak;
@@ -78,7 +79,7 @@ static enum status report(struct run *r, const struct step_report *s, struct err
 
     if (r->g.rank == 0) {
         st = metrics_write(&r->metrics, s, e);
-        if (s->step % r->c->log.interval == 0 || last || !isnan(s->validation_loss))
+        if (s->step % r->c->log.interval == 0 || last || s->nvalidations > 0)
             console_step(s);
         if (!last)
             console_live(s);
@@ -87,6 +88,21 @@ static enum status report(struct run *r, const struct step_report *s, struct err
 }
 
 /* ---- the loop ---- */
+
+/* All validation sets. */
+static enum status evaluate(struct run *r, struct step_report *line, struct err *e)
+{
+    enum status st = OK;
+
+    for (int i = 0; i < r->data.nvalidations && st == OK; i++) {
+        struct step_validation *v = &line->validation[line->nvalidations++];
+
+        v->key = r->data.validation[i].key;
+        v->said = r->data.validation[i].name;
+        st = run_evaluate(r, &r->data.validation[i].corpus, &v->loss, e);
+    }
+    return st;
+}
 
 static enum status one_step(struct run *r, int *stop, struct err *e)
 {
@@ -106,7 +122,7 @@ static enum status one_step(struct run *r, int *stop, struct err *e)
     *stop = s.stop;
     if (c->eval.interval > 0 &&
         (r->step % c->eval.interval == 0 || r->step == c->train.train_steps))
-        if ((st = run_evaluate(r, &line.validation_loss, e)) != OK)
+        if ((st = evaluate(r, &line, e)) != OK)
             return st;
     if ((st = report(r, &line, e)) != OK)
         return st;

@@ -2,7 +2,7 @@
 . "${srcdir:-.}/tests/lib.sh"
 data=$builddir/pretrain-data
 cd "$work" || exit 1
-tap_plan 128
+tap_plan 140
 
 # holds NAME COMMAND...: no output file of the test is checked, only the command's answer
 holds() {
@@ -130,9 +130,23 @@ refused 'output is a directory' 3 'a directory' tokenize -o . text.txt
 refused 'output is an input' 2 'also an input' tokenize -o ./text.txt text.txt
 refused 'one name for both parts' 2 'both -o and' tokenize -o new.h5 --validation-output ./new.h5 --validation-fraction 0.5 lines.jsonl
 printf '{"version":"1.0"}' >tokenizer.json
-refused 'another tokenizer' 2 'only `bytes` in this build' "$data" tokenize --tokenizer tokenizer.json -o new.h5 text.txt
+refused 'a tokenizer without a model' 3 'tokenizer.json: no key `model`' "$data" tokenize --tokenizer tokenizer.json -o new.h5 text.txt
 refused 'a tokenizer that is none' 3 'not a tokenizer.json' "$data" tokenize --tokenizer text.txt -o new.h5 text.txt
 refused 'no such tokenizer' 3 'byte' "$data" tokenize --tokenizer byte -o new.h5 text.txt
+refused 'another end of bytes' 2 'end token of `bytes`' tokenize --eod '<x>' -o new.h5 text.txt
+printf 'one two one<|endoftext|>two\n' >named.txt
+printf '{"text":"one two"}\n{"text":"three\\u0000 one"}\n' >docs.jsonl
+tap_run 'a vocabulary of our own' "$data" tokenizer train --vocab-size 264 -o mine.json named.txt
+tap_run 'tokenize with it' "$data" tokenize --tokenizer mine.json -o mine.h5 docs.jsonl named.txt
+tap_match 'the special token named in a text is counted' 'named in the texts: 1;'
+tap_run 'peek at it' "$data" peek mine.h5
+tap_match 'peek: a document of its own vocabulary' '^three\\x00 one<|endoftext|>$'
+tap_run 'specials as text' "$data" tokenize --tokenizer mine.json --specials-as-text -o text.h5 docs.jsonl named.txt
+holds 'takes more tokens' sh -c "[ $("$data" info text.h5 | awk '/^tokens/ { print $2 }') -gt $("$data" info mine.h5 | awk '/^tokens/ { print $2 }') ]"
+tap_run 'a vocabulary without an end' "$data" tokenizer train --special '<x>' --vocab-size 258 -o noend.json named.txt
+refused 'no token ends a document' 2 'name one with --eod' "$data" tokenize --tokenizer noend.json -o new.h5 named.txt
+refused 'an end that is none' 2 "'<y>': noend.json has no such token" "$data" tokenize --tokenizer noend.json --eod '<y>' -o new.h5 named.txt
+tap_run 'a named end' "$data" tokenize --tokenizer noend.json --eod '<x>' -o noend.h5 named.txt
 if h5dump -d /tokenizer_json -b LE -o own.json t.h5 >/dev/null 2>&1; then
     tap_run 'our own tokenizer.json' "$data" tokenize --tokenizer own.json -o own.h5 text.txt lines.jsonl
     holds 'gives the same file' cmp t.h5 own.h5
@@ -195,7 +209,7 @@ i64 0 4 >starts
 refused 'a start after the end' 3 'starts at 4, but raw.u16 has 4' import new.h5 --dtype uint16 --documents starts raw.u16
 refused 'starts are no int64' 3 'not a list of int64' import new.h5 --dtype uint16 --documents odd.u16 raw.u16
 printf 'MMIDIDX\000\000xxxxxxx' >mega.idx
-refused 'a Megatron index' 3 'give its .bin' import new.h5 --dtype uint16 mega.idx
+refused 'a Megatron index' 3 'name its .bin' import new.h5 --dtype uint16 mega.idx
 refused 'an HDF5 file' 3 'an HDF5 file' import new.h5 --dtype uint16 t.h5
 refused 'an empty stream' 3 'empty' import new.h5 --dtype uint16 empty.txt
 refused 'output is the input' 2 'also an input' import raw.u16 --dtype uint16 raw.u16

@@ -19,7 +19,7 @@ KEYS = [
     'peak_fraction',
     'attempt',
 ]
-TIMES = {'step_seconds', 'tokens_per_second', 'model_flops_per_second', 'peak_fraction', 'bubble'}
+TIMES = {'step_seconds', 'tokens_per_second', 'model_flops_per_second', 'peak_fraction', 'bubble', 'data_seconds'}
 
 
 def lines(path):
@@ -41,7 +41,7 @@ def metrics_file(tap, s):
     m = [json.loads(x) for x in lines(s.path('run/metrics.jsonl'))]
     tap.ok(all(set(KEYS) <= set(x) for x in m), 'every line has the keys of the interface')
     tap.ok(
-        set().union(*m) - set(KEYS) <= {'validation_loss', 'bubble'},
+        set().union(*m) - set(KEYS) <= {'validation_loss', 'bubble', 'data_seconds'},
         f'and no more: {set().union(*m) - set(KEYS)}',
     )
     tap.ok(

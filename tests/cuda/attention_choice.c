@@ -323,7 +323,7 @@ static int none_by_own(void)
 
 static void try_numbers(struct queue *q, const struct trial *t)
 {
-    struct attention_policy policy = { "cudnn", t->deterministic, 1 };
+    struct attention_choice c = { "cudnn", t->deterministic, 1, NULL };
     struct attention_shape s = shape_of(t);
     struct call d = { .q = q }, h = { 0 };
     struct err e = { "" };
@@ -331,8 +331,7 @@ static void try_numbers(struct queue *q, const struct trial *t)
 
     snprintf(name, sizeof name, "B %d, %d/%d heads of %d, %d tokens, %s%s", t->B, t->H, t->G, t->K,
              t->S, dtype_name(t->t), t->deterministic ? ", deterministic" : "");
-    must(attention_choice_open(q, &policy, &e) == OK, e.text);
-    must(attention_choice_decide(&s, t->t, &e) == OK, e.text);
+    must(choice_attention_choose(q, &c, &s, t->t, &e) == OK, e.text);
     memset(&own_calls, 0, sizeof own_calls);
     make_call(&d, t, 1);
     make_call(&h, t, 0);
@@ -345,7 +344,7 @@ static void try_numbers(struct queue *q, const struct trial *t)
     tap_ok(none_by_own(), "%s: all by cuDNN", name);
     drop_call(&d, 1);
     drop_call(&h, 0);
-    attention_choice_close();
+    choice_forget(q);
 }
 
 /* ---- which calls go where ---- */
@@ -353,14 +352,13 @@ static void try_numbers(struct queue *q, const struct trial *t)
 static void try_calls(struct queue *q)
 {
     const struct trial *t = &trials[0];
-    struct attention_policy policy = { "cudnn", 0, 1 };
+    struct attention_choice c = { "cudnn", 0, 1, NULL };
     struct attention_shape s = shape_of(t);
     struct call d = { .q = q }, h = { 0 };
     struct operand k, v, odd;
     struct err e = { "" };
 
-    must(attention_choice_open(q, &policy, &e) == OK, e.text);
-    must(attention_choice_decide(&s, t->t, &e) == OK, e.text);
+    must(choice_attention_choose(q, &c, &s, t->t, &e) == OK, e.text);
     make_call(&d, t, 1);
     make_call(&h, t, 0);
     d.scratch.p = device_take(choice_scratch(&s, t->t, 1));
@@ -382,51 +380,50 @@ static void try_calls(struct queue *q)
     must(cudaStreamSynchronize(q->stream) == cudaSuccess, "the stream broke");
     drop_call(&d, 1);
     drop_call(&h, 0);
-    attention_choice_close();
+    choice_forget(q);
 }
 
-/* Decides with the policy; the word and a part of the reason must be these. */
-static void try_choice(struct queue *q, const char *name, const struct attention_policy *p,
-                       enum dtype t, const char *word, const char *reason)
+/* The word and a part of the reason must be these. */
+static void try_choice(struct queue *q, const char *name, struct attention_choice c, enum dtype t,
+                       const char *word, const char *reason)
 {
     struct attention_shape s = shape_of(&trials[0]);
     struct err e = { "" };
 
-    must(attention_choice_open(q, p, &e) == OK, e.text);
-    must(attention_choice_decide(&s, t, &e) == OK, e.text);
-    if (!tap_ok(!strcmp(attention_choice_word(), word) && strstr(attention_choice_reason(), reason),
-                "%s: %s", name, word))
-        printf("# %s: %s\n", attention_choice_word(), attention_choice_reason());
+    must(choice_attention_choose(q, &c, &s, t, &e) == OK, e.text);
+    if (!tap_ok(!strcmp(c.word, word) && strstr(c.why, reason), "%s: %s", name, word))
+        printf("# %s: %s\n", c.word, c.why);
     tap_ok((choice_scratch(&s, t, 1) == cuda_attention_scratch(&s, t, 1)) == !strcmp(word, "own"),
            "%s: its scratch", name);
-    attention_choice_close();
+    choice_forget(q);
+}
+
+static void try_refusal(struct queue *q, const char *name, struct attention_choice c, enum dtype t,
+                        enum status want, const char *text)
+{
+    struct attention_shape s = shape_of(&trials[0]);
+    struct err e = { "" };
+
+    tap_ok(choice_attention_choose(q, &c, &s, t, &e) == want && strstr(e.text, text), "%s", name);
 }
 
 static void try_choices(struct queue *q)
 {
-    const struct attention_policy split = { "auto", 1, 0 }, fixed = { "auto", 1, 1 },
-                                  timed = { "auto", 0, 1 }, wrong = { "fast", 1, 1 },
-                                  by_own = { "own", 1, 1 }, both = { "cudnn", 1, 0 },
-                                  always = { "cudnn", 1, 1 };
-    struct attention_shape s = shape_of(&trials[0]);
-    struct err e = { "" }, f = { "" }, g = { "" };
+    const struct attention_choice split = { "auto", 1, 0, NULL }, fixed = { "auto", 1, 1, NULL };
+    const struct attention_choice timed = { "auto", 0, 1, NULL }, by_own = { "own", 1, 1, NULL };
+    const struct attention_choice both = { "cudnn", 1, 0, NULL }, always = { "cudnn", 1, 1, NULL };
+    const struct attention_choice wrong = { "fast", 1, 1, NULL };
 
-    try_choice(q, "documents", &split, BF16, "own", "document masks");
-    try_choice(q, "deterministic", &fixed, BF16, "cudnn", "has plans");
-    try_choice(q, "float32", &fixed, F32, "own", "bfloat16 and float16");
+    try_choice(q, "documents", split, BF16, "own", "document masks");
+    try_choice(q, "deterministic", fixed, BF16, "cudnn", "has plans");
+    try_choice(q, "float32", fixed, F32, "own", "bfloat16 and float16");
     /* the test's own kernels do nothing, and so are faster */
-    try_choice(q, "timed", &timed, BF16, "own", " ms by cuDNN");
-    try_choice(q, "asked for own", &by_own, BF16, "own", "as the input says");
-    tap_ok(attention_choice_open(q, &wrong, &e) == E_INPUT && strstr(e.text, "say auto"),
-           "another word is refused");
-    tap_ok(attention_choice_open(q, &both, &f) == E_RESOURCE && strstr(f.text, "document"),
-           "cuDNN with documents is refused");
-    must(attention_choice_open(q, &always, &g) == OK, g.text);
-    tap_ok(attention_choice_decide(&s, F32, &g) == E_RESOURCE && strstr(g.text, "not float32"),
-           "cuDNN with float32 is refused");
-    tap_ok(attention_choice_set("own", &g) == OK && !strcmp(attention_choice_word(), "own"),
-           "the word can be set");
-    attention_choice_close();
+    try_choice(q, "timed", timed, BF16, "own", " ms by cuDNN");
+    try_choice(q, "asked for own", by_own, BF16, "own", "as the input says");
+    try_refusal(q, "another word is refused", wrong, BF16, E_INPUT, "say auto");
+    try_refusal(q, "cuDNN with documents is refused", both, BF16, E_RESOURCE, "document");
+    try_refusal(q, "cuDNN with float32 is refused", always, F32, E_RESOURCE, "not float32");
+    try_choice(q, "after a refusal", by_own, BF16, "own", "as the input says");
 }
 
 int main(void)
@@ -436,7 +433,7 @@ int main(void)
 
     if (cudaGetDeviceCount(&n) != cudaSuccess || n == 0)
         return tap_skip_all("no GPU");
-    tap_plan(3 * numbers + 4 + 2 * 5 + 4);
+    tap_plan(3 * numbers + 4 + 2 * 6 + 3);
     must(cudaStreamCreateWithFlags(&q.stream, cudaStreamNonBlocking) == cudaSuccess, "no stream");
     for (int i = 0; i < numbers; i++)
         try_numbers(&q, &trials[i]);

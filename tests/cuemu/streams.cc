@@ -1,6 +1,7 @@
 /* streams.cc - streams and events. CUEMU_STREAMS=eager runs work when it is queued; lazy as late as
- * the program's waits allow, so that a missing wait shows as stale data. To the race detector a
- * stream is a thread of its own. */
+ * the program's waits allow, so that a missing wait shows as stale data; ahead: the program's first
+ * stream is lazy, others are eager and overtake it where they do not wait for it. To the race
+ * detector a stream is a thread of its own. */
 #include "machine.h"
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +20,7 @@ struct CUstream_st {
     int device;
     unsigned number;
     bool blocking, alive;
+    bool first; /* that the program made */
     bool busy; /* its first work runs */
     std::deque<std::unique_ptr<work>> queue;
     unsigned long long queued, done;
@@ -84,17 +86,20 @@ CUstream_st *resolve(cudaStream_t s)
     return s ? s : null_stream();
 }
 
-bool lazy()
+bool lazy(const CUstream_st *s)
 {
+    static const char *const modes[] = { "eager", "lazy", "ahead" };
     static int chosen = -1;
 
     if (chosen < 0) {
-        const char *s = getenv("CUEMU_STREAMS");
-        if (s && *s && strcmp(s, "lazy") && strcmp(s, "eager"))
-            stop("CUEMU_STREAMS is neither lazy nor eager");
-        chosen = s && !strcmp(s, "lazy");
+        const char *mode = getenv("CUEMU_STREAMS");
+        chosen = 0;
+        while (mode && *mode && chosen < 3 && strcmp(mode, modes[chosen]))
+            chosen++;
+        if (chosen == 3)
+            stop("CUEMU_STREAMS is neither eager nor lazy nor ahead");
     }
-    return chosen;
+    return chosen == 1 || (chosen == 2 && s->first);
 }
 
 bool execute(CUstream_st *s, work &w)
@@ -170,7 +175,7 @@ void append(CUstream_st *s, std::function<bool()> f)
     TSAN(__tsan_release(&w->queued);)
     s->queued++;
     s->queue.push_back(std::move(w));
-    if (!lazy())
+    if (!lazy(s))
         reaches(s, s->queued);
 }
 
@@ -321,7 +326,10 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     if (flags > cudaStreamNonBlocking)
         return failed(cudaErrorInvalidValue);
     null_stream(); /* has the device's lowest number */
+    static bool more;
     *stream = create(device_of_thread(), flags != cudaStreamNonBlocking);
+    (*stream)->first = !more;
+    more = true;
     return cudaSuccess;
 }
 

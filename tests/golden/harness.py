@@ -66,7 +66,7 @@ def metrics(d):
     return [out[k] for k in sorted(out)]
 
 
-DTYPES = {'F64': np.float64, 'F32': np.float32, 'F16': np.float16, 'I32': np.int32, 'BF16': np.uint16}
+DTYPES = {'F64': np.float64, 'F32': np.float32, 'F16': np.float16, 'I32': np.int32, 'I64': np.int64, 'BF16': np.uint16}
 
 
 def safetensors(path):
@@ -96,7 +96,7 @@ class Case:
                     self.expected['global_batch'] % dp or pp > c['num_hidden_layers'] + 2)
 
     def deck(self, directory, dp=1, tp=1, pp=1, dtype='float32', steps=None, run=None, optim=None,
-             checkpoint=None, train=None, data=None, debug=None, **parallel):
+             checkpoint=None, train=None, data=None, debug=None, eval=None, **parallel):
         e = self.expected
         return deck(directory + '.nml',
                     run={'directory': directory, 'resume': 'never', 'device': 'cpu', **(run or {})},
@@ -106,7 +106,7 @@ class Case:
                     model={'init_from': self.dir},
                     data={'train': self.tokens, 'shuffle': False, 'document_mask': e['document_mask'], **(data or {})},
                     optim={'lr_schedule': 'cosine', **e['optimizer'], **(optim or {})},
-                    checkpoint={'interval': 0, **(checkpoint or {})},
+                    checkpoint={'interval': 0, **(checkpoint or {})}, eval=eval or {},
                     debug={'backend': 'reference' if dtype == 'float64' else 'auto', **(debug or {})})
 
 

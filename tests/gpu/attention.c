@@ -96,14 +96,10 @@ struct result {
 static enum status measure(struct bench *b, struct call *c, const char *word, struct result *r,
                            struct err *e)
 {
-    struct attention_policy policy = { .word = word, .whole = 1 };
+    struct attention_choice choice = { .word = word, .whole = 1 };
     int64_t tokens = (int64_t)c->s.B * c->s.Tq, o = tokens * c->s.ldo, dqkv = tokens * c->s.ldq;
-    enum status st = attention_choice_open(b->q, &policy, e);
+    enum status st = choice_attention_choose(b->q, &choice, &c->s, BF16, e);
 
-    if (st != OK) {
-        return st;
-    }
-    st = attention_choice_decide(&c->s, BF16, e);
     if (st == OK) {
         size_t bytes = b->ops->attention_scratch(&c->s, BF16, 1);
         c->scratch = bench_take(b, (int64_t)(bytes + 1), U8).p;
@@ -114,7 +110,7 @@ static enum status measure(struct bench *b, struct call *c, const char *word, st
         bench_fetch(b, r->o, c->o, r->n_o);
         bench_fetch(b, r->dqkv, c->dqkv, r->n_dqkv);
     }
-    attention_choice_close();
+    choice_forget(b->q);
     return st;
 }
 

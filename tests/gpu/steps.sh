@@ -89,10 +89,22 @@ step() {
     fi
 }
 
+# The 1B run once more, its activations in host memory.
+offloaded() {
+    without=$(numbers 1b tokens_per_second 2>/dev/null | median_after 3)
+    if [ -n "$without" ] && speed 1b-offload 1 llama-1b.nml 128256 4 16 --set "train.offload = 'activations'"; then
+        row "step, 1B, activations offloaded" "$(awk -v t="$tokens" -v o="$without" 'BEGIN {
+            printf "%.2f times the speed without, %.0f tokens/s", t / o, t }')" - measured
+    else
+        row "step, 1B, activations offloaded" "$(last_line "$work/1b-offload.log")" - failed
+    fi
+}
+
 steps() {
     train_seconds=1200
     step "124M, 4096 tokens" 124m llama-124m.nml 50257 4 16
     step "1B, 4096 tokens" 1b llama-1b.nml 128256 4 16
+    offloaded
     step "8B's widths, 4 layers, 4096 tokens" 8b llama-8b.nml 128256 2 8 \
         --set "model.num_hidden_layers = 4"
     [ "$gpus" -ge 2 ] || row "steps on two GPUs (NCCL)" "one GPU" - skipped

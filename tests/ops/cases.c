@@ -196,6 +196,22 @@ void case_embed_grad(struct scene *s)
     }
 }
 
+/* Rows go backwards to every second one; the first stays at home. */
+void case_put_rows(struct scene *s)
+{
+    const struct shape *d = s->d;
+    int32_t *fill;
+    dptr at = scene_ints(s, d->T, &fill);
+    struct operand src = scene_real(s, USE_IN, d->T, d->K, d->K + d->N, 1),
+                   dst = scene_real(s, USE_INOUT, 2 * d->T, d->K, d->K + d->pad, 1);
+    for (int64_t t = 0; fill && t < d->T; t++) {
+        fill[t] = t > 0 ? (int32_t)(2 * (d->T - 1 - t)) : -1;
+    }
+    if (s->ops) {
+        s->ops->put_rows(s->q, dst, d->K + d->pad, src, d->K + d->N, at, d->T, d->K);
+    }
+}
+
 /* ---- norms. flag 0: plain, 1: y is x, 2: residual into its own array, 3: into x, 4: into r ----
  */
 void case_rmsnorm(struct scene *s)

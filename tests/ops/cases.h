@@ -26,8 +26,8 @@ extern const int gradient_nrows;
 
 /* cases.c */
 scene_case case_copy, case_convert, case_add, case_linear, case_linear_grad_input,
-    case_linear_grad_weight, case_bias, case_bias_grad, case_embed, case_embed_grad, case_rmsnorm,
-    case_rmsnorm_grad_input, case_rmsnorm_grad_weight, case_rope, case_attention,
+    case_linear_grad_weight, case_bias, case_bias_grad, case_embed, case_embed_grad, case_put_rows,
+    case_rmsnorm, case_rmsnorm_grad_input, case_rmsnorm_grad_weight, case_rope, case_attention,
     case_attention_delta, case_attention_grad;
 /* cases_loss.c */
 scene_case case_swiglu, case_swiglu_grad, case_softmax_stats, case_softmax_loss, case_softmax_grad,

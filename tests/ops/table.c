@@ -120,6 +120,7 @@ const struct op_row op_rows[] = {
     { "bias_grad", case_bias_grad, SUM, SHAPES(products) },
     { "embed", case_embed, EXACT, SHAPES(embeddings) },
     { "embed_grad", case_embed_grad, EXACT, SHAPES(embeddings) },
+    { "put_rows", case_put_rows, EXACT, SHAPES(embeddings) },
     { "rmsnorm", case_rmsnorm, SUM, SHAPES(norms) },
     { "rmsnorm_grad_input", case_rmsnorm_grad_input, SUM, SHAPES(norm_grads) },
     { "rmsnorm_grad_weight", case_rmsnorm_grad_weight, SUM, SHAPES(norm_grads) },

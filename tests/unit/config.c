@@ -213,9 +213,9 @@ static void test_values(void)
     tap_ok(strstr(text, " learning_rate = 2.50e-4\n") && strstr(text, " weight_decay = 1d-1\n") &&
                strstr(text, " adam_eps = 1e-8\n"),
            "reals stay as they were written");
-    tap_ok(strstr(text, " adam_beta1 = 0.33333333333333331\n") &&
+    tap_ok(strstr(text, " adam_beta1 = 0.3333333333333333\n") &&
                strstr(text, " clip_grad = 2.0\n"),
-           "a real that the program changed has 17 digits");
+           "a real that the program changed has the digits that it needs");
     mem_give(text);
     tap_ok(config_read(&a, "/nonexistent/deck.nml", NULL, 0, &e) == E_INPUT, "no deck: %s", e.text);
 }

@@ -98,7 +98,7 @@ static void test_counts(struct rows *r)
         int good = 1;
 
         make(path, cases[i].n, 100, -1, NULL, 0, count_up);
-        tap_ok(corpus_open(&c, &path, 1, 8, &err) == OK && c.samples == cases[i].samples,
+        tap_ok(corpus_open(&c, &path, 1, 8, NULL, &err) == OK && c.samples == cases[i].samples,
                "%lld tokens are %lld samples of 8", (long long)cases[i].n,
                (long long)cases[i].samples);
         for (int64_t k = 0; k < c.samples; k++)
@@ -115,7 +115,7 @@ static void test_too_small(void)
 
     make(path, 8, 100, -1, NULL, 0, count_up);
     err.text[0] = '\0';
-    tap_ok(corpus_open(&c, &path, 1, 8, &err) == E_FILE, "8 tokens are no sample of 8");
+    tap_ok(corpus_open(&c, &path, 1, 8, NULL, &err) == E_FILE, "8 tokens are no sample of 8");
     tap_ok(strstr(err.text, "8 tokens") && strstr(err.text, "sequence_length = 8"), "%s", err.text);
     err.text[0] = '\0';
 }
@@ -124,8 +124,8 @@ static void test_empty_row(struct rows *r)
 {
     const char *path = path_of("count.h5");
     struct corpus c;
-    int good =
-        corpus_open(&c, &path, 1, 8, &err) == OK && batch_fill(&c, &r->b, 1, -1, 1, 1, &err) == OK;
+    int good = corpus_open(&c, &path, 1, 8, NULL, &err) == OK &&
+               batch_fill(&c, &r->b, 1, -1, 1, 1, &err) == OK;
 
     for (int t = 8; t < 16; t++)
         good &= r->ids[t] == 0 && r->labels[t] == -1 && r->position[t] == t - 8 && r->start[t] == 0;
@@ -149,7 +149,7 @@ static void test_files(struct rows *r)
     make(paths[0], 33, 100, 99, NULL, 0, count_up);      /* 4 samples */
     make(paths[1], 8, 100, 99, NULL, 0, count_up);       /* none      */
     make(paths[2], 18, 100, 99, NULL, 0, count_from_40); /* 2 samples */
-    tap_ok(corpus_open(&c, paths, 3, 8, &err) == OK && c.samples == 6 && c.count == 59,
+    tap_ok(corpus_open(&c, paths, 3, 8, NULL, &err) == OK && c.samples == 6 && c.count == 59,
            "three files, one too short for a sample: 6 samples of 59 tokens");
     for (int64_t k = 0; k < 4; k++)
         good &= plain_sample_is_right(&c, r, 0, k, 8 * k, count_up);
@@ -166,11 +166,12 @@ static void test_mismatch(void)
 
     make(paths[1], 33, 101, 99, NULL, 0, count_up);
     err.text[0] = '\0';
-    tap_ok(corpus_open(&c, paths, 2, 8, &err) == E_FILE && strstr(err.text, "vocabulary size 101"),
+    tap_ok(corpus_open(&c, paths, 2, 8, NULL, &err) == E_FILE &&
+               strstr(err.text, "vocabulary size 101"),
            "%s", err.text);
     make(paths[1], 33, 100, 98, NULL, 0, count_up);
     err.text[0] = '\0';
-    tap_ok(corpus_open(&c, paths, 2, 8, &err) == E_FILE &&
+    tap_ok(corpus_open(&c, paths, 2, 8, NULL, &err) == E_FILE &&
                strstr(err.text, "end-of-document id 98"),
            "%s", err.text);
     err.text[0] = '\0';
@@ -181,9 +182,9 @@ static void test_hash(void)
     const char *ab[] = { path_of("one.h5"), path_of("two.h5") }, *ba[] = { ab[1], ab[0] };
     struct corpus c, d, again;
 
-    corpus_open(&c, ab, 2, 8, &err);
-    corpus_open(&d, ba, 2, 8, &err);
-    corpus_open(&again, ab, 2, 16, &err);
+    corpus_open(&c, ab, 2, 8, NULL, &err);
+    corpus_open(&d, ba, 2, 8, NULL, &err);
+    corpus_open(&again, ab, 2, 16, NULL, &err);
     tap_ok(strcmp(c.hash, d.hash) && !strcmp(c.hash, again.hash) && strlen(c.hash) == 32,
            "the corpus hash depends on the files and their order only");
     corpus_close(&c);
@@ -251,9 +252,9 @@ static int masked_row_is_right(const struct tokens *f, const struct rows *r, int
         int64_t begin = 0, label_is_first = 0, start;
 
         for (int64_t d = 0; d < f->ndocuments; d++) {
-            if (f->documents[d] <= first + t)
-                begin = f->documents[d];
-            label_is_first |= f->documents[d] == first + t + 1;
+            if (tokens_first(f, d) <= first + t)
+                begin = tokens_first(f, d);
+            label_is_first |= tokens_first(f, d) == first + t + 1;
         }
         start = (begin > first ? begin : first) - first;
         if (r->start[t] != start || r->position[t] != t - start || r->place[t] != t ||
@@ -278,7 +279,7 @@ static void test_masks(struct rows *r)
         at += 1 + (int64_t)(x >> 33) % ((x >> 40) % 3 ? 40 : 2);
     }
     make(path, 1500, 251, -1, starts, n, mod_251);
-    corpus_open(&c, &path, 1, 32, &err);
+    corpus_open(&c, &path, 1, 32, NULL, &err);
     tap_ok(c.file[0].ndocuments == n, "%lld documents", (long long)n);
     for (int64_t k = 0; k < c.samples; k++) {
         for (int seams = 0; seams < 2; seams++)
@@ -333,7 +334,7 @@ static int golden_counts(const json_t *j, struct rows *r)
     const char *path = path_of("golden.h5");
     struct corpus c;
 
-    if (corpus_open(&c, &path, 1, json_integer_value(json_object_get(j, "sequence_length")),
+    if (corpus_open(&c, &path, 1, json_integer_value(json_object_get(j, "sequence_length")), NULL,
                     &err) != OK)
         return 0;
     for (size_t i = 0; i < json_array_size(steps); i++) {
@@ -416,7 +417,7 @@ static void test_big(struct rows *r)
     struct corpus c;
     int good = big_make(path);
 
-    if (!tap_ok(good && corpus_open(&c, &path, 1, 8, &err) == OK && c.samples == 274999999,
+    if (!tap_ok(good && corpus_open(&c, &path, 1, 8, NULL, &err) == OK && c.samples == 274999999,
                 "a file of 2.2e9 tokens: 274,999,999 samples")) {
         printf("# %s\n", err.text);
         tap_skip(2, "no such file");

@@ -16,6 +16,7 @@ AS_IF([test -z "$NVCC"], [pretrain_cuda_lacks="no nvcc in $pretrain_path"], [
     pretrain_top=`"$NVCC" --dryrun -x cu -E /dev/null 2>&1 | sed -n 's/^#\\$ TOP=//p'`
     pretrain_top=`cd "$pretrain_top" 2>/dev/null && pwd -P`
     pretrain_release=`"$NVCC" --version 2>/dev/null | sed -n 's/.* release \(@<:@0-9.@:>@*\).*/\1/p'`
+    AS_IF([test -z "$pretrain_release"], [pretrain_cuda_lacks="$NVCC does not run"])
     pretrain_lib=
     for pretrain_try in lib64 lib targets/x86_64-linux/lib targets/sbsa-linux/lib ../x86_64-linux-gnu; do
         AS_IF([test -z "$pretrain_lib" && test -e "$pretrain_top/$pretrain_try/libcudart.so"],
@@ -102,14 +103,16 @@ AC_ARG_VAR([NVCCFLAGS], [flags for NVCC])
 AC_ARG_VAR([CUDA_ARCHS], [GPU architectures to compile for @<:@80 90 100@:>@])
 : ${CUDA_ARCHS="80 90 100"}
 CUDA_CPPFLAGS= CUDA_LIBS= CUDA_GENCODE= have_cuda=no have_nccl=no have_cudnn=no
-pretrain_cuda_lacks= pretrain_nccl="no NCCL" pretrain_cudnn="no cuDNN"
+pretrain_cuda_lacks= pretrain_part="no CUDA" pretrain_nccl="no NCCL" pretrain_cudnn="no cuDNN"
 AS_IF([test "x$with_cuda" = xno], [pretrain_cuda="none: configured by --without-cuda"], [
     PRETRAIN_CUDA_TOOLKIT
     AS_IF([test -z "$pretrain_cuda_lacks"], [PRETRAIN_CUDA_LIBRARIES])
     AS_IF([test -z "$pretrain_cuda_lacks"], [PRETRAIN_CUDA_COMPILER])
     AS_IF([test -z "$pretrain_cuda_lacks"], [
         have_cuda=yes
-        pretrain_cuda="CUDA $pretrain_release in $pretrain_top for `AS_ECHO(["$pretrain_archs"]) | sed "s, , sm_,g; s,^ ,,"`; $pretrain_nccl, $pretrain_cudnn"], [
+        pretrain_kernels=`AS_ECHO(["$pretrain_archs"]) | sed "s, , sm_,g; s,^ ,,"`
+        pretrain_part="CUDA $pretrain_release ($pretrain_kernels), $pretrain_nccl, $pretrain_cudnn"
+        pretrain_cuda="CUDA $pretrain_release in $pretrain_top for $pretrain_kernels; $pretrain_nccl, $pretrain_cudnn"], [
         CUDA_CPPFLAGS= CUDA_LIBS= CUDA_GENCODE= have_nccl=no have_cudnn=no
         pretrain_cuda="none: $pretrain_cuda_lacks"
         AS_IF([test "x$with_cuda" = xauto],
@@ -118,6 +121,7 @@ AS_IF([test "x$with_cuda" = xno], [pretrain_cuda="none: configured by --without-
 Give --with-cuda=DIR with DIR/bin/nvcc, make such a folder by tools/cuda-toolkit.sh DIR, or leave the GPU part out: --without-cuda])])])
 ])
 AS_IF([test $have_cuda = yes], [AC_DEFINE([HAVE_CUDA], [1], [The part for GPUs is built])])
+AC_DEFINE_UNQUOTED([GPU_PART], ["$pretrain_part"], [What --version says of the part for GPUs])
 AS_IF([test $have_nccl = yes], [AC_DEFINE([HAVE_NCCL], [1], [NCCL communicates between GPUs])])
 AS_IF([test $have_cudnn = yes], [AC_DEFINE([HAVE_CUDNN], [1], [cuDNN may do the attention])])
 AM_CONDITIONAL([HAVE_CUDA], [test $have_cuda = yes])

@@ -21,7 +21,7 @@ for v in $CUEMU_VARIANTS; do
         export CUEMU_ORDER CUEMU_STREAMS CUEMU_PROTECT
         tap_run "$v, order $order, $streams streams: the emulation holds" \
             quiet $v "$(variant_path $v ./tests/cuemu/own/emulation)"
-        case $streams in lazy) CUEMU_STREAMS=eager ;; *) CUEMU_STREAMS=lazy ;; esac
+        case $order in forward | 2) CUEMU_STREAMS=eager ;; 3) CUEMU_STREAMS=ahead ;; *) CUEMU_STREAMS=lazy ;; esac
         tap_run "$v, order $order, $CUEMU_STREAMS streams: without bugs all is right" \
             quiet $v "$(variant_path $v ./tests/cuemu/own/planted)"
     done

@@ -56,6 +56,8 @@ copy_past_block|wrong result|plain|eager
 copy_direction|wrong result|plain|eager
 stream_wait|wrong result|plain asan tsan|lazy
 stream_wait|data race|tsan|eager
+refilled_too_early|wrong result|plain asan tsan|ahead
+refilled_too_early|data race|tsan|eager
 event_recorded_too_early|wrong result|plain asan tsan|lazy
 event_recorded_too_early|data race|tsan|eager
 pinned_reused|wrong result|plain asan tsan|lazy

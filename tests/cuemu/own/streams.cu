@@ -32,6 +32,26 @@ bool stream_wait(bool bug)
     return y.host[7] == 6;
 }
 
+/* The stream that refills does not wait for the one that reads. */
+bool refilled_too_early(bool bug)
+{
+    buffer<float> x(32), y(32);
+    stream a, b;
+    cudaEvent_t read;
+
+    cudaEventCreateWithFlags(&read, cudaEventDisableTiming);
+    LAUNCH(fill, dim3(1), dim3(32), 0, a.s, x.device, 3.0f);
+    LAUNCH(twice, dim3(1), dim3(32), 0, a.s, y.device, x.device);
+    cudaEventRecord(read, a.s);
+    if (!bug)
+        cudaStreamWaitEvent(b.s, read);
+    LAUNCH(fill, dim3(1), dim3(32), 0, b.s, x.device, 5.0f);
+    cudaStreamSynchronize(a.s);
+    bool right = y.get()[7] == 6 && x.get()[7] == 5;
+    cudaEventDestroy(read);
+    return right;
+}
+
 /* The second record is not the one that was waited for. */
 bool event_recorded_too_early(bool bug)
 {
@@ -106,6 +126,7 @@ bool non_blocking_stream(bool bug)
 
 const std::vector<planted> planted_streams = {
     { "stream_wait", stream_wait },
+    { "refilled_too_early", refilled_too_early },
     { "event_recorded_too_early", event_recorded_too_early },
     { "pinned_reused", pinned_reused },
     { "download_read_early", download_read_early },
