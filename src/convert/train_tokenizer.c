@@ -11,14 +11,18 @@
 #include "convert/progress.h"
 #include "hf/json_text.h"
 #include "text/bpe_train.h"
-#include "text/pieces.h"
+#include "text/pattern.h"
+#include "text/scan.h"
+#include "text/unicode.h"
 #include "text/utf8.h"
 
 enum { ENDS = 4096 };
 
 struct job {
     const struct train_tokenizer *a;
-    const struct pieces_pattern *pattern;
+    enum scan_kind kind;
+    struct pattern pattern;
+    uint8_t *classes; /* [UNICODE_POINTS] */
     struct inputs *inputs;
     struct progress progress;
     struct word_count *words; /* [threads] */
@@ -58,31 +62,56 @@ static enum status check_size(const struct bpe_train *t, struct err *e)
 
 /* ---- counting ---- */
 
-static void count_batch(struct pieces *cut, const struct inputs_batch *b, struct word_count *words)
+struct share { /* a thread's */
+    struct scan scan;
+    struct word_count *words;
+    uint32_t ends[ENDS]; /* pieces of a batch that wait to be counted */
+    int waiting;
+    uint32_t start; /* of the first of them */
+};
+
+static void count_waiting(struct share *c, const struct inputs_batch *b)
 {
-    uint32_t ends[ENDS], start = 0;
-    int n = 0;
+    word_count_add(c->words, b->text, c->start, c->ends, c->waiting);
+    c->start = c->waiting ? c->ends[c->waiting - 1] : c->start;
+    c->waiting = 0;
+}
+
+/* A sequence: the bytes at .. end. */
+static void count_sequence(struct share *c, const struct inputs_batch *b, size_t at, size_t end)
+{
+    while (at < end) {
+        size_t n = scan_pieces(&c->scan, b->text + at, end - at);
+
+        for (size_t w = 0; w <= n / 64; w++)
+            for (uint64_t x = c->scan.start[w]; x; x &= x - 1) {
+                size_t to = w * 64 + (size_t)__builtin_ctzll(x);
+
+                if (to == 0)
+                    continue;
+                c->ends[c->waiting++] = (uint32_t)(at + to);
+                if (c->waiting == ENDS)
+                    count_waiting(c, b);
+            }
+        at += n;
+    }
+}
+
+static void count_batch(struct share *c, const struct inputs_batch *b)
+{
     size_t at = 0;
 
+    c->start = 0;
     for (size_t i = 0; at < b->n; i++) {
         const char *newline = b->nends ? NULL : memchr(b->text + at, '\n', b->n - at);
         size_t end = b->nends  ? (size_t)b->end[i]
                      : newline ? (size_t)(newline + 1 - b->text)
                                : b->n;
 
-        while (at < end) {
-            int more = pieces_next(cut, b->text, at, end, ends + n, ENDS - n);
-
-            n += more;
-            at = ends[n - 1];
-            if (n == ENDS) {
-                word_count_add(words, b->text, start, ends, n);
-                start = ends[n - 1];
-                n = 0;
-            }
-        }
+        count_sequence(c, b, at, end);
+        at = end;
     }
-    word_count_add(words, b->text, start, ends, n);
+    count_waiting(c, b);
 }
 
 static enum status check_text(const struct inputs_batch *b, struct err *e)
@@ -126,15 +155,18 @@ static void count_share(struct job *j, int thread)
 {
     struct inputs_batch b = { NULL };
     struct err *e = mem_take(sizeof *e);
-    struct pieces *cut = NULL;
-    enum status st = pieces_open(&cut, j->pattern, e);
+    struct share *c = mem_take(sizeof *c);
+    enum status st = OK;
 
+    c->words = &j->words[thread];
+    scan_open(&c->scan, j->kind, j->classes);
     while (st == OK && next_batch(j, &b, e))
         if ((st = check_text(&b, e)) == OK)
-            count_batch(cut, &b, &j->words[thread]);
+            count_batch(c, &b);
 #pragma omp critical(inputs)
     note(j, &b, st, e);
-    pieces_close(cut);
+    scan_free(&c->scan);
+    mem_give(c);
     inputs_batch_close(&b);
     mem_give(e);
 }
@@ -167,15 +199,15 @@ static void write_added(struct json_text *t, const struct bpe *b, char *text)
     }
 }
 
-static void write_pre_tokenizer(struct json_text *t, const struct pieces_pattern *p)
+static void write_pre_tokenizer(struct json_text *t, const struct job *j)
 {
-    if (p->is_byte_level)
+    if (j->kind == SCAN_GPT2)
         json_text_add(t, "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
                          "\"trim_offsets\":true,\"use_regex\":true}");
     else {
         json_text_add(t, "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
                          "\"pattern\":{\"Regex\":");
-        json_text_string(t, p->regex, strlen(p->regex));
+        json_text_string(t, j->pattern.text, j->pattern.n);
         json_text_add(t, "},\"behavior\":\"Isolated\",\"invert\":false},{\"type\":\"ByteLevel\","
                          "\"add_prefix_space\":false,\"trim_offsets\":true,\"use_regex\":false}]}");
     }
@@ -219,7 +251,7 @@ static enum status write_json(const struct job *j, const struct bpe *b, struct e
                       "\"added_tokens\":[");
     write_added(&t, b, text);
     json_text_add(&t, "],\n\"normalizer\":null,\n\"pre_tokenizer\":");
-    write_pre_tokenizer(&t, j->pattern);
+    write_pre_tokenizer(&t, j);
     json_text_add(&t, ",\n\"post_processor\":null,\n\"decoder\":{\"type\":\"ByteLevel\","
                       "\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},\n"
                       "\"model\":");
@@ -285,19 +317,26 @@ enum status train_tokenizer(const struct train_tokenizer *a, struct err *e)
                            .min_frequency = a->min_frequency,
                            .special = a->special,
                            .nspecial = a->nspecial };
-    struct job j = { .a = a, .pattern = pieces_find(a->pattern) };
+    struct job j = { .a = a, .kind = scan_kind_of(a->pattern) };
     int64_t all = 0;
     enum status st = check_special(a, e);
 
-    BUG_IF(!j.pattern);
+    BUG_IF(j.kind == SCAN_NONE);
     j.threads = a->threads ? (int)a->threads : omp_get_max_threads();
     if (st == OK)
         st = check_size(&t, e);
     for (int i = 0; i < a->ninputs && st == OK; i++)
         if ((st = output_check(a->out, a->input[i], e)) == OK)
             st = input_check(a->input[i], &all, e);
+    if (st == OK)
+        st = pattern_of_name(&j.pattern, a->pattern, "--pattern", e);
     if (st != OK)
         return st;
+    j.classes = mem_take(UNICODE_POINTS);
+    unicode_classes(j.classes);
     j.progress = progress_start("bytes", all);
-    return train_checked(&j, &t, all, e);
+    st = train_checked(&j, &t, all, e);
+    mem_give(j.classes);
+    pattern_free(&j.pattern);
+    return st;
 }

@@ -2,38 +2,23 @@
 
 #include <string.h>
 
-/* Bytes that print stand for themselves, the other 68, in ascending order, are U+0100 and up. */
-static int is_plain(int byte)
-{
-    return (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte != 0xad);
-}
+#include "text/split.h"
+#include "text/unicode.h"
 
-static void alphabet(int character[BPE_BYTES])
-{
-    int next = 0x100;
-
-    for (int b = 0; b < BPE_BYTES; b++)
-        character[b] = is_plain(b) ? b : next++;
-}
-
-/* The bytes that s, in the alphabet's characters, stands for; -1: it has another character. */
+/* The bytes that s, in the byte-level alphabet, stands for; -1: it has another character. */
 static int64_t decode(const char *s, char *bytes)
 {
-    int character[BPE_BYTES];
     int64_t n = 0;
 
-    alphabet(character);
-    for (const unsigned char *p = (const unsigned char *)s; *p; p++) {
-        int c = *p < 0x80 ? *p : (*p & 0x1f) << 6 | (p[1] & 0x3f), b = 0;
+    while (*s) {
+        uint32_t c;
+        int byte;
 
-        if (*p >= 0xe0)
+        s += unicode_at(s, &c);
+        byte = split_character_byte(c);
+        if (byte < 0)
             return -1;
-        while (b < BPE_BYTES && character[b] != c)
-            b++;
-        if (b == BPE_BYTES)
-            return -1;
-        bytes[n++] = (char)b;
-        p += *p >= 0x80;
+        bytes[n++] = (char)byte;
     }
     return n;
 }
@@ -100,13 +85,13 @@ void bpe_vocabulary_start(struct bpe_vocabulary *v, const char *const *special, 
     for (int i = 0; i < nspecial; i++)
         special_add(v, special[i]);
     out->nspecial = out->ntokens;
-    for (int plain = 1; plain >= 0; plain--)
-        for (int b = 0; b < BPE_BYTES; b++)
-            if (is_plain(b) == plain) {
-                char one[WORD_PAD + 1] = { (char)b };
+    for (uint32_t c = 0; c < 2 * BPE_BYTES; c++) {
+        int byte = split_character_byte(c);
+        char one[WORD_PAD + 1] = { (char)byte };
 
-                v->byte[b] = token_of(v, one, 1);
-            }
+        if (byte >= 0)
+            v->byte[byte] = token_of(v, one, 1);
+    }
 }
 
 int32_t bpe_vocabulary_join(struct bpe_vocabulary *v, uint64_t pair)
@@ -135,19 +120,16 @@ size_t bpe_token_text(const struct bpe *b, int32_t token, char *text)
 {
     const char *s = b->text + b->start[token];
     size_t n = (size_t)(b->start[token + 1] - b->start[token]), at = 0;
-    int character[BPE_BYTES];
 
     if (token < b->nspecial && b->raw[token]) {
         memcpy(text, s, n);
         return n;
     }
-    alphabet(character);
     for (size_t i = 0; i < n; i++) {
-        int c = character[(unsigned char)s[i]];
+        int k;
 
-        if (c >= 0x80)
-            text[at++] = (char)(0xc0 | c >> 6);
-        text[at++] = (char)(c < 0x80 ? c : 0x80 | (c & 0x3f));
+        split_byte_character((unsigned char)s[i], text + at, &k);
+        at += (size_t)k;
     }
     return at;
 }

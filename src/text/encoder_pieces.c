@@ -100,13 +100,17 @@ struct waiting { /* a piece whose bucket is on its way from memory */
     const struct word *bucket;
 };
 
+/* Pieces that are too long for a bucket find this one. */
+static const struct word none[2];
+
 static inline void prepare(const struct encoder *c, struct waiting *q, const char *p, size_t n,
                            const char *end)
 {
     q->p = p;
     q->n = n;
     if (n > WORDS_KEY) {
-        q->bucket = NULL;
+        q->key[0] = q->key[1] = ~(uint64_t)0;
+        q->bucket = none;
         return;
     }
     if (end - p >= 16)
@@ -117,33 +121,35 @@ static inline void prepare(const struct encoder *c, struct waiting *q, const cha
     __builtin_prefetch(q->bucket);
 }
 
-/* out has room for the ids of a short piece: one for each byte. */
-static inline enum status resolve(struct encoder *c, const struct waiting *q, struct err *e)
+/* Room for the ids of a batch of short pieces: at most one for each byte. */
+static uint32_t *reserve(struct ids *out)
 {
-    const struct word *b = q->bucket;
-
-    if (b) {
-        b += b->key[0] != q->key[0] || b->key[1] != q->key[1];
-        if (b->key[0] == q->key[0] && b->key[1] == q->key[1]) {
-            memcpy(c->out->at + c->out->n, b->id, sizeof b->id);
-            if (b->n > 3)
-                memcpy(c->out->at + c->out->n, c->words.more.at + b->id[0], b->n * sizeof *b->id);
-            c->out->n += b->n;
-            return OK;
-        }
-    }
-    return encoder_piece(c, q->p, q->n, e);
+    if (out->room - out->n < BATCH * (WORDS_KEY + 1))
+        ids_grow(out, BATCH * (WORDS_KEY + 1));
+    return out->at + out->n;
 }
 
-static enum status resolve_all(struct encoder *c, const struct waiting *q, int n, struct err *e)
+static enum status resolve(struct encoder *c, const struct waiting *q, int n, struct err *e)
 {
+    uint32_t *o = reserve(c->out);
     enum status st = OK;
 
-    for (int i = 0; i < n && st == OK; i++) {
-        if (c->out->room - c->out->n < WORDS_KEY)
-            ids_grow(c->out, WORDS_KEY);
-        st = resolve(c, &q[i], e);
+    for (int i = 0; i < n && st == OK; i++, q++) {
+        const struct word *b = q->bucket;
+
+        b += ((b->key[0] ^ q->key[0]) | (b->key[1] ^ q->key[1])) != 0;
+        if (__builtin_expect(((b->key[0] ^ q->key[0]) | (b->key[1] ^ q->key[1])) == 0, 1)) {
+            memcpy(o, b->id, sizeof b->id);
+            if (__builtin_expect(b->n > 3, 0))
+                memcpy(o, c->words.more.at + b->id[0], b->n * sizeof *b->id);
+            o += b->n;
+            continue;
+        }
+        c->out->n = (size_t)(o - c->out->at);
+        st = encoder_piece(c, q->p, q->n, e);
+        o = reserve(c->out);
     }
+    c->out->n = (size_t)(o - c->out->at);
     return st;
 }
 
@@ -152,24 +158,23 @@ static enum status encode_marked(struct encoder *c, const char *text, size_t n, 
                                  struct err *e)
 {
     struct waiting queue[BATCH];
-    size_t from = 0;
+    const char *from = text;
     int waiting = 0;
     enum status st = OK;
 
+    c->scan.start[0] &= ~(uint64_t)1;
     for (size_t w = 0; w <= n / 64 && st == OK; w++)
         for (uint64_t x = c->scan.start[w]; x && st == OK; x &= x - 1) {
-            size_t to = w * 64 + (size_t)__builtin_ctzll(x);
+            const char *to = text + w * 64 + __builtin_ctzll(x);
 
-            if (to == from)
-                continue;
-            prepare(c, &queue[waiting++], text + from, to - from, end);
+            prepare(c, &queue[waiting++], from, (size_t)(to - from), end);
             from = to;
             if (waiting == BATCH) {
-                st = resolve_all(c, queue, waiting, e);
+                st = resolve(c, queue, waiting, e);
                 waiting = 0;
             }
         }
-    return st == OK ? resolve_all(c, queue, waiting, e) : st;
+    return st == OK ? resolve(c, queue, waiting, e) : st;
 }
 
 enum status encoder_scan(struct encoder *c, const char *text, size_t n, struct err *e)

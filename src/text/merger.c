@@ -98,43 +98,70 @@ static enum status symbols_of(const struct model *m, const char *p, size_t n, ui
 
 /* ---- few symbols: look at all pairs again and again ---- */
 
+struct few {
+    uint64_t key[SHORT]; /* of the pair that begins here: rank * 256 + place; FREE: none */
+    uint32_t id[SHORT];  /* what it merges to */
+    uint8_t next[SHORT + 1], before[SHORT + 1];
+};
+#define FREE UINT64_MAX
+
+static inline void look(const struct model *m, struct few *f, const uint32_t *s, size_t at)
+{
+    const struct merge *g = model_merge(m, s[at], s[f->next[at]]);
+
+    f->key[at] = g ? (uint64_t)g->rank << 8 | at : FREE;
+    f->id[at] = g ? g->id : 0;
+}
+
+static void begin_few(const struct model *m, struct few *f, const unsigned char *p,
+                      const uint32_t *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        f->next[i] = (uint8_t)(i + 1);
+        f->before[i + 1] = (uint8_t)i;
+    }
+    for (size_t i = 0; i + 1 < n; i++)
+        if (m->bytes) {
+            const struct model_pair *g = &m->pair[p[i] * 256 + p[i + 1]];
+
+            f->key[i] = g->rank == NONE ? FREE : (uint64_t)g->rank << 8 | i;
+            f->id[i] = g->id;
+        } else {
+            look(m, f, s, i);
+        }
+}
+
 static size_t merge_few(const struct model *m, const char *piece, uint32_t *s, size_t n)
 {
-    const unsigned char *p = (const unsigned char *)piece;
-    uint32_t rank[SHORT], id[SHORT];
-    const struct merge *g;
+    struct few f;
+    size_t k = 0;
 
-    for (size_t i = 0; i + 1 < n && m->bytes; i++) {
-        rank[i] = m->pair[p[i] * 256 + p[i + 1]].rank;
-        id[i] = m->pair[p[i] * 256 + p[i + 1]].id;
-    }
-    for (size_t i = 0; i + 1 < n && !m->bytes; i++) {
-        g = model_merge(m, s[i], s[i + 1]);
-        rank[i] = g ? g->rank : NONE;
-        id[i] = g ? g->id : 0;
-    }
-    while (n > 1) {
-        size_t best = 0;
+    begin_few(m, &f, (const unsigned char *)piece, s, n);
+    for (;;) {
+        uint64_t best = FREE;
+        size_t at, right, after;
 
-        for (size_t i = 1; i + 1 < n; i++)
-            if (rank[i] < rank[best])
-                best = i;
-        if (rank[best] == NONE)
+        for (size_t i = 0; i + 1 < n; i++)
+            best = f.key[i] < best ? f.key[i] : best;
+        if (best == FREE)
             break;
-        s[best] = id[best];
-        memmove(s + best + 1, s + best + 2, (n - best - 2) * sizeof *s);
-        if (best + 2 < n) {
-            memmove(rank + best + 1, rank + best + 2, (n - best - 3) * sizeof *rank);
-            memmove(id + best + 1, id + best + 2, (n - best - 3) * sizeof *id);
-        }
-        n--;
-        for (size_t i = best ? best - 1 : 0; i <= best && i + 1 < n; i++) {
-            g = model_merge(m, s[i], s[i + 1]);
-            rank[i] = g ? g->rank : NONE;
-            id[i] = g ? g->id : 0;
-        }
+        at = best & 255;
+        right = f.next[at];
+        after = f.next[right];
+        s[at] = f.id[at];
+        f.next[at] = (uint8_t)after;
+        f.before[after] = (uint8_t)at;
+        f.key[at] = FREE;
+        if (right + 1 < n)
+            f.key[right] = FREE;
+        if (after < n)
+            look(m, &f, s, at);
+        if (at > 0)
+            look(m, &f, s, f.before[at]);
     }
-    return n;
+    for (size_t i = 0; i < n; i = f.next[i])
+        s[k++] = s[i];
+    return k;
 }
 
 /* ---- many: a heap of candidates, some of them stale ---- */

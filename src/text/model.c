@@ -11,10 +11,7 @@ void model_free(struct model *m)
     strings_free(&m->raw);
     mem_give(m->text);
     mem_give(m->point_id);
-    mem_give(m->merge);
-    mem_give(m->joins);
-    mem_give(m->maybe);
-    mem_give(m->pair);
+    arena_close(&m->arena);
 }
 
 enum status model_add_name(struct model *m, const char *s, size_t n, uint32_t id, const char *where,
@@ -44,15 +41,27 @@ enum status model_add_name(struct model *m, const char *s, size_t n, uint32_t id
     return OK;
 }
 
+static void place_tables(struct model *m, size_t room)
+{
+    m->merge = arena_take_host(&m->arena, room * sizeof *m->merge);
+    m->maybe = arena_take_host(&m->arena, ((size_t)1 << MODEL_MAYBE_BITS) / 8);
+    m->joins = arena_take_host(&m->arena, ((size_t)1 << MODEL_JOIN_BITS) / 8);
+    m->pair = arena_take_host(&m->arena, 65536 * sizeof *m->pair);
+}
+
 void model_merges_begin(struct model *m, size_t n)
 {
+    struct err e = { "" };
     size_t room = 64;
 
     while (room < 2 * n)
         room *= 2;
     m->merge_mask = (uint32_t)(room - 1);
-    m->merge = mem_take(room * sizeof *m->merge);
-    m->maybe = mem_take(((size_t)1 << MODEL_MAYBE_BITS) / 8);
+    arena_measure(&m->arena, "merges", NULL);
+    place_tables(m, room);
+    if (arena_open(&m->arena, &e) != OK)
+        die(E_RESOURCE, "%s", e.text);
+    place_tables(m, room);
     for (size_t i = 0; i < room; i++)
         m->merge[i].id = MERGE_NONE;
 }
@@ -140,7 +149,6 @@ static void join(struct model *m, const char *s, size_t n)
 
 void model_joins(struct model *m)
 {
-    m->joins = mem_take(((size_t)1 << MODEL_JOIN_BITS) / 8);
     for (size_t i = 0; i <= m->merge_mask; i++) {
         const struct model_text *t;
         struct buffer b = { 0 };
@@ -158,7 +166,6 @@ void model_joins(struct model *m)
 
 static void index_pairs(struct model *m)
 {
-    m->pair = mem_take(65536 * sizeof *m->pair);
     for (int i = 0; i < 65536; i++) {
         const struct merge *g =
             model_merge(m, (uint32_t)m->byte_id[i >> 8], (uint32_t)m->byte_id[i & 255]);

@@ -33,6 +33,7 @@ struct model {
     struct model_pair {
         uint32_t rank, id; /* rank UINT32_MAX: none */
     } * pair;              /* with `bytes`: [65536], merges of single bytes, first byte * 256 */
+    struct arena arena;    /* of these tables: in huge pages */
     uint64_t *joins; /* 2^MODEL_JOIN_BITS bits: hashes of neighbours inside any merge's result */
 };
 

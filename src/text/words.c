@@ -4,17 +4,27 @@
 
 enum { TEXT_MAX = 8 << 20, MORE_MAX = 2 << 20 };
 
+static void place_tables(struct words *w)
+{
+    w->word = arena_take_host(&w->arena, ((size_t)2 << WORDS_BITS) * sizeof *w->word);
+    w->longer = arena_take_host(&w->arena, ((size_t)1 << WORDS_LONG_BITS) * sizeof *w->longer);
+}
+
 void words_open(struct words *w)
 {
+    struct err e = { "" };
+
     *w = (struct words){ 0 };
-    w->word = mem_take(((size_t)2 << WORDS_BITS) * sizeof *w->word);
-    w->longer = mem_take(((size_t)1 << WORDS_LONG_BITS) * sizeof *w->longer);
+    arena_measure(&w->arena, "words", NULL);
+    place_tables(w);
+    if (arena_open(&w->arena, &e) != OK)
+        die(E_RESOURCE, "%s", e.text);
+    place_tables(w);
 }
 
 void words_close(struct words *w)
 {
-    mem_give(w->word);
-    mem_give(w->longer);
+    arena_close(&w->arena);
     buffer_free(&w->text);
     ids_free(&w->more);
 }

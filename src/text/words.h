@@ -17,6 +17,7 @@ struct words {
         uint64_t hash;     /* 0: empty */
         uint32_t at, length, ids_at, n;
     } * longer;         /* [1 << WORDS_LONG_BITS] */
+    struct arena arena; /* of these two: in huge pages */
     struct buffer text; /* of the longer ones */
     struct ids more;
 };
@@ -34,21 +35,20 @@ static inline void words_key(const char *piece, size_t n, uint64_t key[2])
     char k[16] = { 0 };
 
     memcpy(k, piece, n);
-    k[15] = (char)n;
     memcpy(key, k, 16);
+    key[1] |= (uint64_t)n << 56; /* little-endian, as configure demands */
 }
-/* The same; 16 bytes can be read. */
+/* The same without a branch; 16 bytes can be read. */
 static inline void words_key_fast(const char *piece, size_t n, uint64_t key[2])
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    uint64_t all = ~(uint64_t)0;
+    static const unsigned char ones[32] = { 255, 255, 255, 255, 255, 255, 255, 255,
+                                            255, 255, 255, 255, 255, 255, 255, 255 };
+    uint64_t mask[2];
 
     memcpy(key, piece, 16);
-    key[0] &= n >= 8 ? all : all >> (64 - 8 * n);
-    key[1] = (n > 8 ? key[1] & (all >> (64 - 8 * (n - 8))) : 0) | (uint64_t)n << 56;
-#else
-    words_key(piece, n, key);
-#endif
+    memcpy(mask, ones + 16 - n, 16);
+    key[0] &= mask[0];
+    key[1] = (key[1] & mask[1]) | (uint64_t)n << 56;
 }
 static inline struct word *words_bucket(const struct words *w, const uint64_t key[2])
 {
