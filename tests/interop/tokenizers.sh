@@ -1,4 +1,0 @@
-# Our ids and texts are those of the `tokenizers` library: see tokenizers.py
-. "${srcdir:-.}/tests/lib.sh"
-tap_python tokenizers
-tap_hand_over "$python" "$srcdir/tests/interop/tokenizers.py" "$srcdir"
