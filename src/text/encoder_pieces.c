@@ -3,7 +3,7 @@
 enum {
     UNCUT = 96, /* longer pieces are cut where no merge can span the cut */
     BATCH = 16,
-    SEEDS = 1 << 15 /* ids; low ones are frequent */
+    SEEDS = 1 << 16 /* ids; low ones are frequent */
 };
 
 enum status encoder_flush(struct encoder *c, size_t at_least, struct err *e)
@@ -74,21 +74,20 @@ void encoder_seed(struct encoder *c)
 {
     const struct model *m = &c->t->model;
     struct ids one = { 0 };
+    struct buffer raw = { 0 };
 
-    for (uint32_t i = 0; m->raw.slot && i <= m->raw.mask; i++) {
-        const struct strings_slot *s = &m->raw.slot[i];
-        const char *p = m->raw.pool.at + s->at;
-
-        if (!s->hash || s->value >= SEEDS || s->n > WORDS_KEY)
+    for (uint32_t id = m->size < SEEDS ? m->size : SEEDS; m->bytes && id-- > 0;) {
+        if (model_raw(m, id, &raw) || raw.n > WORDS_KEY)
             continue;
         one.n = 0;
         if (m->ignore_merges)
-            ids_add(&one, s->value);
+            ids_add(&one, id);
         else
-            merger_run(m, &c->merger, p, s->n, &one, NULL);
-        words_put(&c->words, p, s->n, one.at, one.n);
+            merger_run(m, &c->merger, raw.at, raw.n, &one, NULL);
+        words_put(&c->words, raw.at, raw.n, one.at, one.n);
     }
     ids_free(&one);
+    buffer_free(&raw);
 }
 
 /* ---- many pieces ---- */

@@ -80,9 +80,13 @@ void model_merge_add(struct model *m, uint32_t left, uint32_t right, uint32_t ra
 
 /* ---- tables made of the vocabulary ---- */
 
-/* Bytes that a name of the byte-level alphabet stands for; -1: it has other characters. */
-static int raw_of(const char *s, size_t n, struct buffer *to)
+int model_raw(const struct model *m, uint32_t id, struct buffer *to)
 {
+    const char *s = m->names.pool.at + m->text[id].at;
+    size_t n = m->text[id].n;
+
+    if (n == UINT32_MAX)
+        return -1;
     to->n = 0;
     for (size_t at = 0; at < n;) {
         uint32_t c;
@@ -103,9 +107,7 @@ static void index_bytes(struct model *m)
     struct buffer b = { 0 };
 
     for (uint32_t id = 0; id < m->size; id++) {
-        const struct model_text *t = &m->text[id];
-
-        if (t->n == UINT32_MAX || raw_of(m->names.pool.at + t->at, t->n, &b))
+        if (model_raw(m, id, &b))
             continue;
         strings_add(&m->raw, b.at, b.n, id);
         if (b.n == 1)
@@ -158,7 +160,7 @@ void model_joins(struct model *m)
         t = &m->text[m->merge[i].id];
         if (!m->bytes)
             join(m, m->names.pool.at + t->at, t->n);
-        else if (raw_of(m->names.pool.at + t->at, t->n, &b) == 0)
+        else if (model_raw(m, m->merge[i].id, &b) == 0)
             join(m, b.at, b.n);
         buffer_free(&b);
     }

@@ -49,6 +49,9 @@ void model_merges_begin(struct model *m, size_t n) LOCAL;
 void model_merge_add(struct model *m, uint32_t left, uint32_t right, uint32_t rank,
                      uint32_t id) LOCAL;
 void model_joins(struct model *m) LOCAL;
+/* The bytes that the name of an id stands for in the byte-level alphabet; -1: it has other
+ * characters, or there is no such id. */
+int model_raw(const struct model *m, uint32_t id, struct buffer *to) LOCAL;
 void model_free(struct model *m) LOCAL;
 
 static inline uint32_t model_pair_hash(uint32_t left, uint32_t right)
