@@ -15,22 +15,32 @@ step() {    # step TITLE COMMAND...: say it, do it
     sh -c "$2" || { printf 'quickstart: this stage failed: %s\n' "$2" >&2; exit 1; }
 }
 
-printf '\n== 1/6 packages\n'
+printf '\n== 1/8 packages\n'
 setup_packages $setup_build_packages sword-text-web python3
 
-printf '\n== 2/6 build (in build/)\n'
+printf '\n== 2/8 build (in build/)\n'
 # Without a GPU the part for it would only cost minutes.
 [ -e /dev/nvidiactl ] || without=--without-cuda
 setup_build $without || exit 1
 
-step '3/6 text: the World English Bible (package sword-text-web, public domain), a chapter a document' \
+step '3/8 text: the World English Bible (package sword-text-web, public domain), a chapter a document' \
     'python3 tools/prose.py -o data/prose.jsonl'
-step '4/6 tokens: one id a byte, 2 % of the chapters held out for validation' \
-    'pretrain-data tokenize --tokenizer bytes --validation-fraction 0.02 --validation-output data/validation.h5 -o data/train.h5 data/prose.jsonl'
-step '5/6 training on 8 ranks: pipeline 2 x data 2 x tensor 2' \
+step '4/8 vocabulary: 4,096 tokens, trained on this text' \
+    'pretrain-data tokenizer train --vocab-size 4096 -o data/tokenizer.json data/prose.jsonl'
+step '5/8 tokens: 2 % of the chapters are held out for validation' \
+    'pretrain-data tokenize --tokenizer data/tokenizer.json --validation-fraction 0.02 --validation-output data/validation.h5 -o data/train.h5 data/prose.jsonl'
+step '6/8 training on 8 ranks: pipeline 2 x data 2 x tensor 2' \
     'mpirun -np 8 pretrain input/quickstart.nml'
-step '6/6 merge: one model that Hugging Face transformers loads' \
+step '7/8 merge: one model that Hugging Face transformers loads' \
     'pretrain-merge runs/quickstart/step_00000300 -o runs/quickstart/model'
+printf 'In the beginning God\n' >data/prompts.txt
+step '8/8 a sample of what it learned' \
+    'pretrain-infer generate --max-new-tokens 120 --temperature 0.7 --top-p 0.9 -o runs/quickstart/sample.jsonl runs/quickstart/model data/prompts.txt'
+python3 -c 'import json, textwrap
+prompt = open("data/prompts.txt").read().strip()
+for line in open("runs/quickstart/sample.jsonl", encoding="utf-8"):
+    for part in (prompt + json.loads(line)["text"]).split("\n"):
+        print(textwrap.fill(part, 100, initial_indent="   > ", subsequent_indent="   > ") or "   >")'
 
 printf '\nThe run is in runs/quickstart (log.txt, metrics.jsonl, checkpoints), the model in runs/quickstart/model.\n'
 awk -F'"loss": ' '{ split($2, a, ","); if (NR == 1) first = a[1]; last = a[1] }

@@ -378,8 +378,8 @@ static enum status finish(struct work *w, const char *path, struct err *e)
         st = put_unit(w, &l, u, &tokens, e);
     st = lines_close(&l, st, e);
     if (st == OK)
-        say("%s: %s prompts, %s new tokens; %.3g tokens/s of each copy of the model", w->o->out,
-            log_thousands(n, w->nrows), log_thousands(m, tokens),
+        say("%s: %s prompt%s, %s new tokens; %.3g tokens/s of each copy of the model", w->o->out,
+            log_thousands(n, w->nrows), w->nrows == 1 ? "" : "s", log_thousands(m, tokens),
             (double)own->new_tokens / fmax(seconds, 1e-9));
     return st;
 }

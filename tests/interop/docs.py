@@ -154,8 +154,9 @@ def main():
     os.chdir(WORK)
     # the quick start's data, in small
     why, out = run('''mkdir data
-        pretrain-data tokenize --tokenizer bytes -o data/train.h5 doc/*.md
-        pretrain-data tokenize --tokenizer bytes -o data/validation.h5 README.md''', [])
+        pretrain-data tokenizer train --vocab-size 4096 -o data/tokenizer.json doc/*.md
+        pretrain-data tokenize --tokenizer data/tokenizer.json -o data/train.h5 doc/*.md
+        pretrain-data tokenize --tokenizer data/tokenizer.json -o data/validation.h5 README.md''', [])
     ok(not why, 'data for the quick start', why, out)
     run_document('tutorial.md')
     run_programs('tutorial.md', 'runs/mine/step_00000060')
