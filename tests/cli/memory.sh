@@ -17,5 +17,9 @@ tap_run 'four steps' "$builddir/pretrain" deck.nml
 sed -n 's/^memory  grew by \([0-9.]*\) MiB, \([0-9.]*\) MiB were planned.*/\1 \2/p' out >grown
 cat grown | sed 's/^/# grown, planned MiB: /'
 tap_run 'more than 1 GiB' awk '{ exit !($2 > 1024) }' grown
-tap_run 'the plan is within 5 % of it' awk '{ d = $1 / $2 - 1; exit !(d < 0.05 && d > -0.05) }' grown
+if grep -q 'SANITIZE_FLAGS.*fsanitize' "$builddir/config.status"; then
+    tap_skip 'the plan is within 5 % of it' 'sanitizers map memory of their own'
+else
+    tap_run 'the plan is within 5 % of it' awk '{ d = $1 / $2 - 1; exit !(d < 0.05 && d > -0.05) }' grown
+fi
 tap_done
