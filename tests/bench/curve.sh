@@ -20,8 +20,10 @@ shift
 mkdir -p "$folder/data" "$folder/runs" && cd "$folder" || exit 1
 
 [ -s data/train.h5 ] || {
-    python3 "$top/tools/prose.py" -o data/prose.jsonl && pretrain-data tokenize --tokenizer bytes --validation-fraction 0.02 \
-        --validation-output data/validation.h5 -o data/train.h5 data/prose.jsonl
+    python3 "$top/tools/prose.py" -o data/prose.jsonl &&
+        pretrain-data tokenizer train --vocab-size 4096 -o data/tokenizer.json data/prose.jsonl &&
+        pretrain-data tokenize --tokenizer data/tokenizer.json --validation-fraction 0.02 \
+            --validation-output data/validation.h5 -o data/train.h5 data/prose.jsonl
 } || exit 1
 
 train() {   # train NAME STEPS OPTION...: one rank; the learning rate is that of 300 steps
@@ -43,7 +45,7 @@ for seed; do
     train "$seed-early" $early --set run.seed="$seed"
     train "$seed-late" "$steps" --set run.seed="$seed" --set train.dtype="'bfloat16'" \
         --set run.resume="'runs/$seed-early/step_000000$early'"
-    train "$seed-again" "$steps" --set run.seed="$seed" --set model.vocab_size=257 --set model.init_from="'runs/$seed-rounded'"
+    train "$seed-again" "$steps" --set run.seed="$seed" --set model.vocab_size=4096 --set model.init_from="'runs/$seed-rounded'"
 done
 
 python3 - "$steps" $early "$@" <<'END'
