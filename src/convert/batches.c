@@ -219,7 +219,9 @@ static enum status take_text(struct batches *s, struct batch *b, struct err *e)
 
     b->h.first = !s->place.inside;
     b->h.last = s->at_end && s->nrest == 0;
-    if (b->h.first && b->h.n == 0)
+    if (b->h.n == 0 && s->place.at) /* a run that was ended had all of it */
+        return OK;
+    if (b->h.n == 0)
         return err_set(e, E_FILE, "%s: empty; make it again", byte_source_path(s->source));
     if (b->h.first && !b->h.last && s->of.whole)
         st = hash_whole(s, e);

@@ -127,7 +127,7 @@ static enum status start(struct commit *c, struct err *e)
     enum status st = open_writers(c, &c->p, e);
 
     if (st == OK)
-        st = file_remove(c->journal_path, e);
+        st = journal_remove(c->journal_path, e);
     if (st == OK)
         st = file_remove(c->hashes_path, e);
     c->has_journal = st != OK && c->has_journal;
@@ -143,6 +143,8 @@ enum status commit_open(struct commit **out, const struct commit_how *how, struc
     *out = c;
     c->how = *how;
     c->no_journal = how->list->bytes < 0;
+    if (c->no_journal)
+        say("standard input cannot be read again: if this run is ended, the next starts over");
     c->journal.tokenizer = hash_bytes(how->x->json, how->x->bytes);
     c->journal.replace = how->replace;
     snprintf(c->journal.options, sizeof c->journal.options, "%s", how->options);
@@ -243,7 +245,7 @@ enum status commit_add(struct commit *c, const struct work *w, struct err *e)
     enum status st = (enum status)w->r.h.status;
 
     if (st != OK)
-        return err_set(e, st, "%s%s", c->how.list->at[w->batch.input].path, w->r.e.text);
+        return err_set(e, st, "%s%s", input_name(&c->how.list->at[w->batch.input]), w->r.e.text);
     if (w->batch.input > c->p.place.input || (w->batch.h.at == 0 && w->batch.input == 0))
         note_begin(c, w->batch.input);
     if ((st = add_documents(c, w, e)) != OK)
@@ -290,7 +292,7 @@ enum status commit_finish(struct commit *c, struct err *e)
             c->writer[i] = NULL;
         }
     if (st == OK)
-        st = file_remove(c->journal_path, e);
+        st = journal_remove(c->journal_path, e);
     return st;
 }
 

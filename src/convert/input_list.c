@@ -47,6 +47,11 @@ static int is_known(const char *path)
     return input_is_jsonl(path) || ends_in(path, endings, COUNT_OF(endings));
 }
 
+const char *input_name(const struct input *in)
+{
+    return strcmp(in->path, "-") == 0 ? "standard input" : in->path;
+}
+
 enum input_format input_format_of(const char *name)
 {
     static const char *const names[] = { "", "text", "jsonl", "lines" };

@@ -20,7 +20,8 @@ struct input_list {
     char names[200];        /* of the first of the unknown */
 };
 
-int input_is_jsonl(const char *path) LOCAL; /* by its name */
+const char *input_name(const struct input *in) LOCAL; /* for a message */
+int input_is_jsonl(const char *path) LOCAL;           /* by its name */
 enum input_format input_format_of(const char *name) LOCAL;
 /* Is there a text that can be read, or a packed file? */
 enum status input_check(const char *path, int64_t *size, int64_t *changed, struct err *e) LOCAL;

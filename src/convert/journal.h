@@ -25,6 +25,7 @@ struct journal {
 };
 
 enum status journal_write(const char *path, const struct journal *j, struct err *e) LOCAL;
+enum status journal_remove(const char *path, struct err *e) LOCAL; /* absent is fine */
 /* E_FILE: it is not there, or none. */
 enum status journal_read(const char *path, struct journal *j, struct err *e) LOCAL;
 /* Names, sizes, times of change and formats of inputs from .. to - 1. */

@@ -186,7 +186,7 @@ static enum status count_fields(struct share *c, const char *path, const char *f
 
 static enum status count_batch(struct share *c, const struct job *j, struct err *e)
 {
-    const char *path = j->list.at[c->batch.input].path;
+    const char *path = input_name(&j->list.at[c->batch.input]);
 
     return c->batch.h.format == INPUT_JSONL ? count_fields(c, path, j->a->field, e)
                                             : count_lines(c, path, e);

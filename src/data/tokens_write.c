@@ -116,7 +116,8 @@ static enum status open_files(struct tokens_writer *w, const struct tokens_mark 
     tokens_name_beside(w->beside, sizeof w->beside, w->path, from ? "part" : "tmp", !from);
     tokens_name_beside(documents, sizeof documents, w->path, from ? "part-documents" : "documents",
                        !from);
-    tokens_name_beside(w->skeleton, sizeof w->skeleton, w->path, "skeleton", 1);
+    tokens_name_beside(w->skeleton, sizeof w->skeleton, w->path,
+                       from ? "part-skeleton" : "skeleton", !from);
     if ((st = file_open(&w->file, w->beside, FILE_KEEP, e)) != OK)
         return st;
     if ((st = file_lock(&w->file, e)) == OK)
