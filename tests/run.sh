@@ -40,6 +40,9 @@ if [ ! -x "$PYTHON" ] || ! "$PYTHON" -c 'import safetensors, numpy, tokenizers, 
             safetensors numpy tokenizers tiktoken; } || echo "tests/run.sh: no safetensors: some tests are skipped" >&2
     [ -x "$PYTHON" ] || PYTHON=/usr/bin/python3
 fi
+"$PYTHON" -c 'import pyarrow' 2>/dev/null ||
+    timeout 120 "$PYTHON" -m pip -q --disable-pip-version-check install --retries 1 --timeout 15 pyarrow ||
+    echo "tests/run.sh: no pyarrow: tests/interop/rows.sh is skipped" >&2
 export PYTHON
 
 # For the CUDA part: the machine's toolkit, else PyPI's in build/cuda-toolkit, else its tests are skipped.

@@ -3,7 +3,7 @@
 #   setup_finds_nvcc         holds where configure will find a CUDA compiler
 #   setup_build              configure (once) and make in build/
 setup_build_packages='autoconf automake pkg-config make gcc libc6-dev mpich libmpich-dev libhdf5-dev
-    libdnnl-dev libjansson-dev libxxhash-dev libpcre2-dev libutf8proc-dev'
+    libdnnl-dev libjansson-dev libxxhash-dev libpcre2-dev libutf8proc-dev zlib1g-dev libzstd-dev'
 
 setup_finds_nvcc() {
     for setup_p in "$NVCC" "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" "${CUDA_PATH:+$CUDA_PATH/bin/nvcc}" \

@@ -83,6 +83,7 @@ static const int open_flags[] = {
     [FILE_CREATE] = O_RDWR | O_CREAT | O_EXCL,
     [FILE_REPLACE] = O_RDWR | O_CREAT | O_TRUNC,
     [FILE_UPDATE] = O_RDWR,
+    [FILE_KEEP] = O_RDWR | O_CREAT,
     [FILE_APPEND] = O_WRONLY | O_CREAT | O_APPEND,
 };
 

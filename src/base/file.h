@@ -9,6 +9,7 @@ enum file_mode {
     FILE_CREATE, /* must not exist     */
     FILE_REPLACE,
     FILE_UPDATE,
+    FILE_KEEP, /* made if absent     */
     FILE_APPEND
 };
 
@@ -25,8 +26,17 @@ enum status file_write_at(struct file *f, const void *buf, size_t n, int64_t at,
 enum status file_append(struct file *f, const void *buf, size_t n, struct err *e) LOCAL;
 enum status file_truncate(struct file *f, int64_t size, struct err *e) LOCAL;
 enum status file_sync(struct file *f, struct err *e) LOCAL;
+/* Until it is closed no other process locks this file; one that has it now: E_FILE. */
+enum status file_lock(struct file *f, struct err *e) LOCAL;
 enum status file_close(struct file *f, struct err *e) LOCAL; /* a closed file is fine */
 int64_t file_size(struct file *f) LOCAL;                     /* -1 on failure */
+/* Up to n bytes from where the last call ended, 0 at the end; also of a pipe. */
+enum status file_read_next(struct file *f, void *buf, size_t n, size_t *got, struct err *e) LOCAL;
+enum status file_seek(struct file *f, int64_t at, struct err *e) LOCAL; /* for the next call */
+/* Standard input as a file to read, named "standard input". */
+void file_of_stdin(struct file *f) LOCAL;
+/* Nanoseconds since 1970 of the last change, 0 on failure. */
+int64_t file_changed(struct file *f) LOCAL;
 /* Read-only, the whole file. */
 enum status file_map(struct file *f, const void **at, size_t *bytes, struct err *e) LOCAL;
 void file_unmap(const void *at, size_t bytes) LOCAL;

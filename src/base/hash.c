@@ -42,3 +42,20 @@ struct hash_text hash_close(struct hash_stream *h)
     XXH3_freeState((XXH3_state_t *)h);
     return t;
 }
+
+static void pair_of(XXH128_hash_t h, uint64_t to[2])
+{
+    to[0] = h.low64;
+    to[1] = h.high64;
+}
+
+void hash_pair(const void *p, size_t n, uint64_t to[2])
+{
+    pair_of(XXH3_128bits(p, n), to);
+}
+
+void hash_close_pair(struct hash_stream *h, uint64_t to[2])
+{
+    pair_of(XXH3_128bits_digest((XXH3_state_t *)h), to);
+    XXH3_freeState((XXH3_state_t *)h);
+}

@@ -11,4 +11,7 @@ struct hash_text hash_bytes(const void *p, size_t n) LOCAL;
 struct hash_stream *hash_open(void) LOCAL;
 void hash_add(struct hash_stream *h, const void *p, size_t n) LOCAL;
 struct hash_text hash_close(struct hash_stream *h) LOCAL; /* frees h */
+/* The same as two numbers. */
+void hash_pair(const void *p, size_t n, uint64_t to[2]) LOCAL;
+void hash_close_pair(struct hash_stream *h, uint64_t to[2]) LOCAL;
 #endif

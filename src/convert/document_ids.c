@@ -5,19 +5,26 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "text/byte_tokenizer.h"
-#include "text/encoder.h"
 
-enum { PIECE = 1 << 16, TOKENIZER_MAX = 256 << 20 };
+enum { TOKENIZER_MAX = 256 << 20 };
 
-struct document_ids {
-    struct tokenizer *t; /* NULL: bytes */
-    struct encoder *encoder;
-    char *json;
-    size_t bytes;
-    int64_t eod;
-    int end;       /* append eod */
-    uint32_t *ids; /* [PIECE], of bytes */
-};
+/* ---- the tokenizer ---- */
+
+static int is_bytes(const char *tokenizer)
+{
+    return strcmp(tokenizer, "bytes") == 0;
+}
+
+enum status document_ids_read(const char *tokenizer, char **json, size_t *bytes, struct err *e)
+{
+    *json = NULL;
+    *bytes = 0;
+    if (!is_bytes(tokenizer))
+        return file_read_text(tokenizer, TOKENIZER_MAX, json, bytes, e);
+    *json = mem_copy_text(byte_tokenizer_json());
+    *bytes = strlen(*json);
+    return OK;
+}
 
 static enum status find_end(struct document_ids *x, const char *path, const char *eod,
                             struct err *e)
@@ -36,98 +43,84 @@ static enum status find_end(struct document_ids *x, const char *path, const char
     return OK;
 }
 
-static enum status open_file(struct document_ids *x, const char *path, const char *eod,
-                             int specials_as_text, struct err *e)
+enum status document_ids_open(struct document_ids *x, const char *tokenizer, char *json,
+                              size_t bytes, const char *eod, struct err *e)
 {
-    enum status st = file_read_text(path, TOKENIZER_MAX, &x->json, &x->bytes, e);
+    enum status st;
 
-    if (st != OK)
+    *x = (struct document_ids){
+        .json = json, .bytes = bytes, .vocab_size = BYTE_VOCAB, .eod = BYTE_EOD, .end = 1
+    };
+    if (is_bytes(tokenizer))
+        return eod && strcmp(eod, "<|endoftext|>") != 0
+                   ? err_set(e, E_INPUT, "--eod '%s': the end token of `bytes` is <|endoftext|>",
+                             eod)
+                   : OK;
+    if ((st = tokenizer_open(&x->t, json, bytes, e)) != OK) {
+        err_prefix(e, "%s", tokenizer);
         return st;
-    if ((st = tokenizer_open(&x->t, x->json, x->bytes, e)) != OK) {
-        err_prefix(e, "%s", path);
-        return st;
     }
-    x->encoder = encoder_open(x->t);
-    encoder_set_specials_as_text(x->encoder, specials_as_text);
-    return find_end(x, path, eod, e);
-}
-
-enum status document_ids_open(struct document_ids **x, const char *tokenizer, const char *eod,
-                              int specials_as_text, struct err *e)
-{
-    struct document_ids *new = mem_take(sizeof *new);
-    enum status st = OK;
-
-    if (strcmp(tokenizer, "bytes") == 0) {
-        new->eod = BYTE_EOD;
-        new->end = 1;
-        new->ids = mem_take(PIECE * sizeof *new->ids);
-        if (eod && strcmp(eod, "<|endoftext|>") != 0)
-            st = err_set(e, E_INPUT, "--eod '%s': the end token of `bytes` is <|endoftext|>", eod);
-    } else {
-        st = open_file(new, tokenizer, eod, specials_as_text, e);
-    }
-    if (st != OK) {
-        document_ids_close(new);
-        new = NULL;
-    }
-    *x = new;
-    return st;
+    x->vocab_size = tokenizer_vocab_size(x->t);
+    return find_end(x, tokenizer, eod, e);
 }
 
 void document_ids_close(struct document_ids *x)
 {
-    if (!x)
-        return;
-    encoder_close(x->encoder);
     tokenizer_close(x->t);
-    mem_give(x->json);
-    mem_give(x->ids);
-    mem_give(x);
+    x->t = NULL;
 }
 
-enum status document_ids_writer(const struct document_ids *x, struct tokens_writer **w,
-                                const char *path, struct err *e)
+/* ---- documents ---- */
+
+struct document_encoder {
+    const struct document_ids *x;
+    struct encoder *encoder; /* NULL: bytes */
+};
+
+struct document_encoder *document_encoder_open(const struct document_ids *x, int specials_as_text)
 {
-    const char *json = x->t ? x->json : byte_tokenizer_json();
+    struct document_encoder *c = mem_take(sizeof *c);
 
-    return tokens_writer_open(w, path, x->t ? tokenizer_vocab_size(x->t) : BYTE_VOCAB, x->eod, json,
-                              x->t ? x->bytes : strlen(json), e);
+    c->x = x;
+    if (x->t) {
+        c->encoder = encoder_open(x->t);
+        encoder_set_specials_as_text(c->encoder, specials_as_text);
+    }
+    return c;
 }
 
-static enum status to_writer(void *to, const uint32_t *ids, size_t n, struct err *e)
+void document_encoder_close(struct document_encoder *c)
 {
-    return tokens_writer_add(to, ids, (int64_t)n, e);
+    if (!c)
+        return;
+    encoder_close(c->encoder);
+    mem_give(c);
 }
 
-static enum status add_bytes(struct document_ids *x, struct tokens_writer *w, const char *text,
-                             size_t n, struct err *e)
+static void add_bytes(struct ids *to, const char *text, size_t n)
+{
+    if (n > to->room - to->n)
+        ids_grow(to, n);
+    for (size_t i = 0; i < n; i++)
+        to->at[to->n + i] = (unsigned char)text[i];
+    to->n += n;
+}
+
+enum status document_encoder_add(struct document_encoder *c, const char *text, size_t n, int first,
+                                 int last, struct ids *to, struct err *e)
 {
     enum status st = OK;
 
-    for (size_t at = 0; at < n && st == OK; at += PIECE) {
-        size_t k = n - at < PIECE ? n - at : PIECE;
-
-        for (size_t i = 0; i < k; i++)
-            x->ids[i] = (unsigned char)text[at + i];
-        st = tokens_writer_add(w, x->ids, (int64_t)k, e);
-    }
+    if (c->encoder)
+        st = encoder_part(c->encoder, text, n, first, last, to, e);
+    else
+        add_bytes(to, text, n);
+    if (st == OK && last && c->x->end)
+        ids_add(to, (uint32_t)c->x->eod);
     return st;
 }
 
-enum status document_ids_add(struct document_ids *x, struct tokens_writer *w, const char *text,
-                             size_t n, struct err *e)
+int64_t document_encoder_specials(const struct document_encoder *c)
 {
-    uint32_t end = (uint32_t)x->eod;
-    enum status st;
-
-    tokens_writer_document(w);
-    st = x->t ? encoder_stream(x->encoder, text, n, 1, to_writer, w, e)
-              : add_bytes(x, w, text, n, e);
-    return st == OK && x->end ? tokens_writer_add(w, &end, 1, e) : st;
-}
-
-int64_t document_ids_specials(const struct document_ids *x)
-{
-    return x->t ? encoder_specials_found(x->encoder) : 0;
+    return c->encoder ? encoder_specials_found(c->encoder) : 0;
 }

@@ -91,14 +91,23 @@ static enum status next_line(struct jsonl *j, const char **line, size_t *bytes, 
     return OK;
 }
 
-static int is_blank(const char *s, size_t n)
+void jsonl_pass_mark(const char **line, size_t *n)
+{
+    if (*n >= 3 && memcmp(*line, "\xef\xbb\xbf", 3) == 0) {
+        *line += 3;
+        *n -= 3;
+    }
+}
+
+int jsonl_is_blank(const char *s, size_t n)
 {
     while (n && strchr(" \t\r", s[n - 1]) && s[n - 1])
         n--;
     return n == 0;
 }
 
-static enum status parse(struct jsonl *j, const char *line, size_t n, struct err *e)
+enum status jsonl_parse(json_t **value, const struct jsonl_line *at, const char *line, size_t n,
+                        struct err *e)
 {
     struct utf8_check u = { 0 };
     json_error_t why;
@@ -107,37 +116,44 @@ static enum status parse(struct jsonl *j, const char *line, size_t n, struct err
         return err_set(
             e, E_FILE,
             "%s:%lld: not UTF-8 at byte %lld of the line (0x%02x); convert the file (iconv)",
-            j->f->path, (long long)j->line, (long long)u.at + 1,
+            at->path, (long long)at->number, (long long)u.at + 1,
             u.at < (int64_t)n ? (unsigned char)line[u.at] : 0);
-    j->value = json_loadb(line, n,
-                          JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &why);
-    if (!j->value)
-        return err_set(e, E_FILE, "%s:%lld: not JSON at byte %d of the line: %s", j->f->path,
-                       (long long)j->line, why.position, why.text);
-    if (!json_is_object(j->value))
+    *value = json_loadb(line, n, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL,
+                        &why);
+    if (!*value)
+        return err_set(e, E_FILE, "%s:%lld: not JSON at byte %d of the line: %s", at->path,
+                       (long long)at->number, why.position, why.text);
+    if (!json_is_object(*value))
         return err_set(e, E_FILE,
                        "%s:%lld: not an object; each line must be one, such as {\"%s\": \"...\"}",
-                       j->f->path, (long long)j->line, j->field);
+                       at->path, (long long)at->number, at->field);
     return OK;
 }
 
-static enum status take_field(struct jsonl *j, const char **text, size_t *bytes, struct err *e)
+enum status jsonl_field(const json_t *value, const struct jsonl_line *at, const char **text,
+                        size_t *bytes, struct err *e)
 {
-    const json_t *field = json_object_get(j->value, j->field);
+    const json_t *field = json_object_get(value, at->field);
 
     if (!field)
-        return err_set(e, E_FILE, "%s:%lld: no field \"%s\"; choose another with --field",
-                       j->f->path, (long long)j->line, j->field);
+        return err_set(e, E_FILE, "%s:%lld: no field \"%s\"; choose another with --field", at->path,
+                       (long long)at->number, at->field);
     if (!json_is_string(field))
-        return err_set(e, E_FILE, "%s:%lld: field \"%s\" is not a text", j->f->path,
-                       (long long)j->line, j->field);
+        return err_set(e, E_FILE, "%s:%lld: field \"%s\" is not a text", at->path,
+                       (long long)at->number, at->field);
     *text = json_string_value(field);
     *bytes = json_string_length(field);
     return OK;
 }
 
+static struct jsonl_line line_of(const struct jsonl *j)
+{
+    return (struct jsonl_line){ j->f->path, j->field, j->line };
+}
+
 enum status jsonl_next_object(struct jsonl *j, const json_t **object, struct err *e)
 {
+    struct jsonl_line at;
     const char *line;
     size_t n;
     enum status st;
@@ -148,13 +164,11 @@ enum status jsonl_next_object(struct jsonl *j, const json_t **object, struct err
     do {
         if ((st = next_line(j, &line, &n, e)) != OK || !line)
             return st;
-        if (j->line == 1 && n >= 3 &&
-            memcmp(line, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark */
-            line += 3;
-            n -= 3;
-        }
-    } while (is_blank(line, n));
-    st = parse(j, line, n, e);
+        if (j->line == 1)
+            jsonl_pass_mark(&line, &n);
+    } while (jsonl_is_blank(line, n));
+    at = line_of(j);
+    st = jsonl_parse(&j->value, &at, line, n, e);
     *object = st == OK ? j->value : NULL;
     return st;
 }
@@ -163,9 +177,10 @@ enum status jsonl_next(struct jsonl *j, const char **text, size_t *bytes, struct
 {
     const json_t *object;
     enum status st = jsonl_next_object(j, &object, e);
+    struct jsonl_line at = line_of(j);
 
     *text = NULL;
-    return st == OK && object ? take_field(j, text, bytes, e) : st;
+    return st == OK && object ? jsonl_field(object, &at, text, bytes, e) : st;
 }
 
 int64_t jsonl_line(const struct jsonl *j)

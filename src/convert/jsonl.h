@@ -5,6 +5,23 @@
 
 #include <jansson.h>
 
+/* ---- one line ---- */
+
+struct jsonl_line { /* for messages */
+    const char *path, *field;
+    int64_t number; /* from 1 */
+};
+void jsonl_pass_mark(const char **line, size_t *n) LOCAL; /* a file's byte order mark */
+int jsonl_is_blank(const char *line, size_t n) LOCAL;
+/* An object, the caller's to json_decref; NULL, or another value, with E_FILE. */
+enum status jsonl_parse(json_t **value, const struct jsonl_line *at, const char *line, size_t n,
+                        struct err *e) LOCAL;
+/* Its member at->field, a text; it lives with the object. */
+enum status jsonl_field(const json_t *value, const struct jsonl_line *at, const char **text,
+                        size_t *bytes, struct err *e) LOCAL;
+
+/* ---- a file ---- */
+
 struct jsonl;
 /* f: open for reading, kept by the caller. field: the member that holds the text. */
 struct jsonl *jsonl_open(struct file *f, const char *field) LOCAL;

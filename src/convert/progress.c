@@ -12,20 +12,29 @@ struct progress progress_start(const char *unit, int64_t all)
 {
     double now = clock_now();
 
-    return (struct progress){ unit, all, now, now };
+    return (struct progress){ unit, all, -1, now, now };
 }
 
 void progress_show(struct progress *p, int64_t done)
 {
     double now = clock_now(), passed = now - p->started;
-    char number[32], left[32];
+    char number[32], speed[32], left[32];
+    double rate;
 
-    if (now - p->shown < 0.1 || done <= 0)
+    if (p->from < 0)
+        p->from = done;
+    if (now - p->shown < 0.1 || done <= p->from)
         return;
     p->shown = now;
-    say_live("%s %s, %.0f %%, %s left", log_thousands(number, done), p->unit,
-             100.0 * (double)done / (double)p->all,
-             log_duration(left, passed * (double)(p->all - done) / (double)done));
+    rate = (double)(done - p->from) / passed;
+    log_thousands(number, done);
+    log_thousands(speed, (int64_t)rate);
+    if (p->all > 0)
+        say_live("%s %s, %.0f %%, %s a second, %s left", number, p->unit,
+                 100.0 * (double)done / (double)p->all, speed,
+                 log_duration(left, (double)(p->all - done) / rate));
+    else
+        say_live("%s %s, %s a second", number, p->unit, speed);
 }
 
 void progress_end(struct progress *p)

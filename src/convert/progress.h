@@ -5,7 +5,8 @@
 
 struct progress { /* only on a terminal, at most ten times a second */
     const char *unit;
-    int64_t all;
+    int64_t all;  /* -1: not known */
+    int64_t from; /* what was there at the first call */
     double started, shown;
 };
 struct progress progress_start(const char *unit, int64_t all) LOCAL;

@@ -1,37 +1,130 @@
 #include "convert/tokenize.h"
 
-#include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/arena.h"
-#include "base/file.h"
+#include "base/clock.h"
 #include "base/log.h"
-#include "convert/document_ids.h"
-#include "convert/inputs.h"
-#include "convert/jsonl.h"
+#include "convert/commit.h"
+#include "convert/peers.h"
 #include "convert/progress.h"
-#include "text/utf8.h"
-
-enum { CHECKED = 1 << 20 };
-enum part { TRAIN, VALIDATION, PARTS };
+#include "parallel/agree.h"
+#include "parallel/comm_mpi.h"
+#include "parallel/cores.h"
 
 struct job {
     const struct tokenize *a;
-    struct tokens_writer *writer[PARTS]; /* NULL: no such part */
-    int64_t documents[PARTS], done;      /* done: bytes of earlier inputs */
+    struct comm *world; /* NULL: alone */
+    int rank, ranks;
+    struct document_ids ids;
+    char *json;
+    int threads, window; /* window: batches with each rank */
+    struct pool *pool;
+    /* rank 0 */
+    struct input_list list;
+    struct commit *commit;
+    struct batches *batches;
+    struct peers *peers;
+    struct work *work; /* [window * ranks]; batch k is at k % that, and with rank k % ranks */
+    int64_t put, taken;
+    int ended; /* no more is read */
     struct progress progress;
-    struct document_ids *ids;
 };
 
-/* ---- arguments ---- */
-
-static enum status check_outputs(const struct tokenize *a, struct err *e)
+static void all_bytes(struct job *j, void *p, size_t n)
 {
+    if (j->world)
+        comm_bytes_from(j->world, p, n, 0);
+}
+
+/* With a world rank 0 says the error. */
+static enum status all_fine(struct job *j, enum status st, struct err *e)
+{
+    return j->world ? agree(j->world, st, e) : st;
+}
+
+/* ---- begin, on all ranks ---- */
+
+static enum status open_tokenizer(struct job *j, struct err *e)
+{
+    const struct tokenize *a = j->a;
+    int64_t bytes = 0;
+    size_t n = 0;
     enum status st = OK;
 
-    for (int i = 0; i < a->ninputs && st == OK; i++) {
-        st = output_check(a->out, a->input[i], e);
+    if (j->rank == 0)
+        st = document_ids_read(a->tokenizer, &j->json, &n, e);
+    if ((st = all_fine(j, st, e)) != OK)
+        return st;
+    bytes = (int64_t)n;
+    all_bytes(j, &bytes, sizeof bytes);
+    if (j->rank != 0)
+        j->json = mem_take((size_t)bytes + 1);
+    all_bytes(j, j->json, (size_t)bytes);
+    st = document_ids_open(&j->ids, a->tokenizer, j->json, (size_t)bytes, a->eod, e);
+    return all_fine(j, st, e);
+}
+
+/* The cores of the node, shared by the ranks on it. */
+static int cores_each(struct job *j)
+{
+    struct cores mine, all_of_node = { { 0 } }, *all;
+    struct comm *node;
+    int n;
+
+    cores_own(&mine);
+    if (!j->world)
+        return (int)max_i64(1, cores_count(&mine));
+    node = comm_mpi_split_node(j->world, "node");
+    all = mem_take((size_t)node->size * sizeof *all);
+    comm_bytes_all(node, &mine, all, sizeof mine);
+    for (int i = 0; i < node->size; i++)
+        cores_add(&all_of_node, &all[i]);
+    n = (int)max_i64(1, cores_count(&all_of_node) / node->size);
+    mem_give(all);
+    comm_mpi_free(node);
+    return n;
+}
+
+static void open_pool(struct job *j)
+{
+    const struct encode_how how = {
+        .x = &j->ids,
+        .field = j->a->field,
+        .specials_as_text = j->a->specials_as_text,
+        .replace = j->a->replace,
+        .hash = j->a->drop_duplicates,
+    };
+    int64_t most;
+
+    j->threads = cores_each(j);
+    if (j->a->threads)
+        j->threads = (int)j->a->threads;
+    most = j->threads;
+    if (j->world)
+        comm_max_i64(j->world, &most, 1);
+    j->window = 2 * (int)most + 2;
+    j->pool = pool_open(&how, j->threads, j->window);
+}
+
+/* ---- begin, on rank 0 ---- */
+
+static enum status check_outputs(const struct job *j, struct err *e)
+{
+    const struct tokenize *a = j->a;
+    enum status st = OK;
+
+    for (int64_t i = 0; i < j->list.n && st == OK; i++) {
+        st = output_check(a->out, j->list.at[i].path, e);
         if (st == OK && a->validation)
-            st = output_check(a->validation, a->input[i], e);
+            st = output_check(a->validation, j->list.at[i].path, e);
+        if (a->drop_duplicates && j->list.at[i].format == INPUT_TEXT &&
+            strcmp(j->list.at[i].path, "-") == 0)
+            st = err_set(
+                e, E_INPUT,
+                "-: a text from standard input can be read only once, and --drop-duplicates "
+                "must read a long one twice; write it to a file");
     }
     if (st == OK && a->validation && output_check(a->out, a->validation, NULL) != OK)
         st =
@@ -39,176 +132,216 @@ static enum status check_outputs(const struct tokenize *a, struct err *e)
     return st;
 }
 
-/* ---- documents ---- */
-
-/* F to twelve decimal places, so that floor(dF) is exact: 0.29 of 100 documents are 29. */
-static enum part part_of(const struct job *j, int64_t d)
+/* What the tokens depend on besides inputs and tokenizer, as a person reads it. */
+static void describe(const struct tokenize *a, char *text, size_t room)
 {
-    const int64_t one = 1000000000000;
-    __int128 f = llround(j->a->fraction * (double)one);
-
-    return j->a->validation && (d + 1) * f / one > d * f / one ? VALIDATION : TRAIN;
+    snprintf(text, room,
+             "--field %s --eod %s%s%s --validation-fraction %.12f --validation-output %s", a->field,
+             a->eod ? a->eod : "(the tokenizer's)",
+             a->specials_as_text ? " --specials-as-text" : "",
+             a->drop_duplicates ? " --drop-duplicates" : "", a->fraction,
+             a->validation ? a->validation : "(none)");
 }
 
-static enum status add_document(struct job *j, const char *text, size_t n, struct err *e)
+static enum status open_files(struct job *j, struct err *e)
 {
-    enum part p = part_of(j, j->documents[TRAIN] + j->documents[VALIDATION]);
+    const struct tokenize *a = j->a;
+    char options[2048];
+    struct commit_how how = {
+        .x = &j->ids,
+        .list = &j->list,
+        .out = a->out,
+        .validation = a->validation,
+        .fraction = a->fraction,
+        .drop_duplicates = a->drop_duplicates,
+        .journal_seconds = a->journal_seconds,
+        .options = options,
+        .replace = a->replace,
+    };
+    const struct batches_of of = { &j->list, j->ids.t, a->drop_duplicates, a->replace };
+    struct place from = { 0 };
+    enum status st = input_list_make(&j->list, a->input, a->ninputs, a->format, e);
 
-    j->documents[p]++;
-    return document_ids_add(j->ids, j->writer[p], text, n, e);
-}
-
-/* ---- inputs ---- */
-
-static enum status check_text(struct job *j, const char *path, const char *text, size_t n,
-                              struct err *e)
-{
-    struct utf8_check u = { 0 };
-
-    for (size_t at = 0; at < n; at += CHECKED) {
-        progress_show(&j->progress, j->done + (int64_t)at);
-        if (utf8_check_add(&u, text + at, n - at < CHECKED ? n - at : CHECKED))
-            return err_set(e, E_FILE,
-                           "%s: not UTF-8 at byte %lld (0x%02x); convert the file (iconv)", path,
-                           (long long)u.at + 1, (unsigned char)text[u.at]);
-    }
-    return utf8_check_end(&u) ? err_set(e, E_FILE, "%s: not UTF-8: the last character is cut", path)
-                              : OK;
-}
-
-static enum status add_text(struct job *j, struct file *f, struct err *e)
-{
-    const void *text;
-    size_t n;
-    enum status st = file_map(f, &text, &n, e);
-
+    if (st == OK)
+        st = check_outputs(j, e);
     if (st != OK)
         return st;
-    if ((st = check_text(j, f->path, text, n, e)) == OK && (st = add_document(j, text, n, e)) != OK)
-        err_prefix(e, "%s", f->path);
-    file_unmap(text, n);
+    input_list_say(&j->list);
+    describe(a, options, sizeof options);
+    st = commit_open(&j->commit, &how, &from, e);
+    j->batches = batches_open(&of, &from);
     return st;
 }
 
-static enum status add_lines(struct job *j, struct file *f, struct err *e)
-{
-    struct jsonl *lines = jsonl_open(f, j->a->field);
-    const char *text;
-    size_t n;
-    enum status st;
+/* ---- batches ---- */
 
-    while ((st = jsonl_next(lines, &text, &n, e)) == OK && text) {
-        progress_show(&j->progress, j->done + jsonl_done(lines));
-        if ((st = add_document(j, text, n, e)) != OK) {
-            err_prefix(e, "%s, document %lld", f->path,
-                       (long long)(j->documents[TRAIN] + j->documents[VALIDATION] - 1));
-            break;
+static struct work *work_at(const struct job *j, int64_t k)
+{
+    return &j->work[k % ((int64_t)j->window * j->ranks)];
+}
+
+static int is_mine(const struct job *j, int64_t k)
+{
+    return k % j->ranks == 0;
+}
+
+/* As many as there is room for. What cannot be read is an error in its turn. */
+static void hand_out(struct job *j)
+{
+    while (!j->ended && j->put - j->taken < (int64_t)j->window * j->ranks) {
+        struct work *w = work_at(j, j->put);
+        int more;
+        enum status st = batches_next(j->batches, &w->batch, &more, &w->r.e);
+
+        j->ended = !more;
+        if (st != OK) {
+            w->r.h = (struct encoded_head){ .status = st };
+            w->done = 1;
+            w->batch.input = -1;
+            j->put++;
+            return;
         }
+        if (!more)
+            return;
+        if (is_mine(j, j->put))
+            pool_put(j->pool, w);
+        else
+            peers_put(j->peers, (int)(j->put % j->ranks), w);
+        j->put++;
     }
-    jsonl_close(lines);
-    return st;
 }
 
-static enum status add_inputs(struct job *j, struct err *e)
+static int is_done(struct job *j, int64_t k)
+{
+    struct work *w = work_at(j, k);
+
+    return w->batch.input < 0 || !is_mine(j, k) ? w->done : pool_is_done(j->pool, w);
+}
+
+static enum status commit_one(struct job *j, const struct work *w, struct err *e)
+{
+    if (w->batch.input < 0)
+        return err_set(e, (enum status)w->r.h.status, "%s", w->r.e.text);
+    progress_show(&j->progress, w->batch.done);
+    return commit_add(j->commit, w, e);
+}
+
+/* In their order; after a failure what is still on its way is waited for. */
+static enum status run(struct job *j, struct err *e)
 {
     enum status st = OK;
 
-    for (int i = 0; i < j->a->ninputs && st == OK; i++) {
-        const char *path = j->a->input[i];
-        struct file f;
+    while (!j->ended || j->taken < j->put) {
+        int moved = 0;
 
-        if ((st = file_open(&f, path, FILE_READ, e)) != OK)
-            return st;
-        st = input_is_jsonl(path) ? add_lines(j, &f, e) : add_text(j, &f, e);
-        j->done += file_size(&f);
-        file_close(&f, NULL);
+        hand_out(j);
+        for (; j->taken < j->put && is_done(j, j->taken); j->taken++, moved = 1)
+            if (st == OK && (st = commit_one(j, work_at(j, j->taken), e)) != OK)
+                j->ended = 1;
+        if (j->peers)
+            moved |= peers_poll(j->peers);
+        if (moved || j->taken == j->put || pool_help(j->pool))
+            continue;
+        if (j->peers)
+            clock_sleep(50e-6);
+        else
+            pool_wait(j->pool, work_at(j, j->taken));
     }
     return st;
 }
 
-/* ---- the whole ---- */
+/* ---- the end ---- */
 
-static enum status open_writers(struct job *j, struct err *e)
+static void say_count(int64_t n, const char *what)
 {
-    const char *const names[PARTS] = { j->a->out, j->a->validation };
-    enum status st = OK;
-
-    for (int p = 0; p < PARTS && st == OK; p++)
-        if (names[p])
-            st = document_ids_writer(j->ids, &j->writer[p], names[p], e);
-    return st;
-}
-
-static enum status check_parts(const struct job *j, struct err *e)
-{
-    long long n = j->documents[TRAIN] + j->documents[VALIDATION];
-
-    if (n == 0)
-        return err_set(e, E_FILE, "%s: no documents in it", j->a->input[0]);
-    for (int p = 0; p < PARTS && j->a->validation; p++)
-        if (j->documents[p] == 0)
-            return err_set(
-                e, E_INPUT,
-                "--validation-fraction %g: of %lld document%s none is left for %s; choose another "
-                "fraction, or give more documents (a text file is one, a jsonl line is one)",
-                j->a->fraction, n, n == 1 ? "" : "s", p == TRAIN ? "training" : "validation");
-    return OK;
-}
-
-/* Both files are complete before the first gets its name. */
-static enum status commit(struct job *j, struct err *e)
-{
-    enum status st = OK;
-
-    for (int p = 0; p < PARTS && st == OK; p++)
-        if (j->writer[p])
-            st = tokens_writer_finish(j->writer[p], e);
-    for (int p = 0; p < PARTS && st == OK; p++)
-        if (j->writer[p]) {
-            st = tokens_writer_close(j->writer[p], e);
-            j->writer[p] = NULL;
-        }
-    return st;
-}
-
-static enum status tokenize_checked(struct job *j, struct err *e)
-{
-    enum status st = open_writers(j, e);
     char number[32];
 
-    if (st == OK)
-        st = add_inputs(j, e);
-    progress_end(&j->progress);
-    if (st == OK)
-        st = check_parts(j, e);
-    if (st == OK)
-        st = commit(j, e);
-    for (int p = 0; p < PARTS; p++)
-        tokens_writer_cancel(j->writer[p]);
-    if (st == OK)
-        st = output_say(j->a->out, e);
+    if (n)
+        say("%s: %s", what, log_thousands(number, n));
+}
+
+static enum status say_result(const struct job *j, const struct journal_point *p, struct err *e)
+{
+    enum status st = output_say(j->a->out, e);
+
     if (st == OK && j->a->validation)
         st = output_say(j->a->validation, e);
-    if (st == OK && document_ids_specials(j->ids))
+    if (p->duplicates)
+        say_count(p->duplicates, "duplicates dropped");
+    say_count(p->blank, "empty lines passed over");
+    say_count(p->replaced, "U+FFFD put for what was not UTF-8");
+    if (p->specials) {
+        char number[32];
+
         say("special tokens named in the texts: %s; --specials-as-text takes them as text",
-            log_thousands(number, document_ids_specials(j->ids)));
+            log_thousands(number, p->specials));
+    }
     return st;
 }
 
-enum status tokenize(const struct tokenize *a, struct err *e)
+static enum status run_all(struct job *j, struct err *e)
 {
-    struct job j = { .a = a };
-    int64_t all = 0;
-    enum status st = document_ids_open(&j.ids, a->tokenizer, a->eod, a->specials_as_text, e);
+    int64_t slots = (int64_t)j->window * j->ranks;
+    enum status st;
 
+    j->work = mem_take((size_t)slots * sizeof *j->work);
+    j->progress = progress_start("bytes", j->list.bytes);
+    if (j->ranks > 1)
+        j->peers = peers_open(j->world, j->window);
+    st = run(j, e);
+    if (j->peers)
+        peers_close(j->peers);
+    progress_end(&j->progress);
     if (st == OK)
-        st = check_outputs(a, e);
-    for (int i = 0; i < a->ninputs && st == OK; i++)
-        st = input_check(a->input[i], &all, e);
-    if (st == OK) {
-        j.progress = progress_start("bytes", all);
-        st = tokenize_checked(&j, e);
+        st = commit_finish(j->commit, e);
+    if (st == OK)
+        st = say_result(j, commit_point(j->commit), e);
+    for (int64_t i = 0; i < slots; i++) {
+        batch_free(&j->work[i].batch);
+        encoded_free(&j->work[i].r);
     }
-    document_ids_close(j.ids);
+    mem_give(j->work);
+    return st;
+}
+
+static void close_files(struct job *j, enum status st, struct err *e)
+{
+    commit_close(j->commit, st, e);
+    batches_close(j->batches);
+    input_list_free(&j->list);
+}
+
+static enum status tokenize_opened(struct job *j, struct err *e)
+{
+    enum status st = OK;
+
+    if (j->rank == 0 && (st = open_files(j, e)) != OK)
+        close_files(j, st, e);
+    if ((st = all_fine(j, st, e)) != OK)
+        return st;
+    open_pool(j);
+    if (j->rank == 0) {
+        st = run_all(j, e);
+        close_files(j, st, e);
+    } else {
+        peers_serve(j->world, j->pool, j->window);
+    }
+    pool_close(j->pool);
+    return all_fine(j, st, e);
+}
+
+enum status tokenize(struct comm *world, const struct tokenize *a, struct err *e)
+{
+    struct job j = {
+        .a = a, .world = world, .rank = world ? world->rank : 0, .ranks = world ? world->size : 1
+    };
+    enum status st;
+
+    log_speaker(j.rank == 0);
+    st = open_tokenizer(&j, e);
+    if (st == OK)
+        st = tokenize_opened(&j, e);
+    document_ids_close(&j.ids);
+    mem_give(j.json);
     return st;
 }

@@ -7,26 +7,30 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "convert/inputs.h"
+#include "convert/batches.h"
+#include "convert/jsonl.h"
 #include "convert/progress.h"
 #include "hf/json_text.h"
 #include "text/bpe_train.h"
+#include "text/buffer.h"
 #include "text/pattern.h"
 #include "text/scan.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
 
-enum { ENDS = 4096 };
+enum { ENDS = 4096, PAD = 64 };
 
 struct job {
     const struct train_tokenizer *a;
     enum scan_kind kind;
     struct pattern pattern;
     uint8_t *classes; /* [UNICODE_POINTS] */
-    struct inputs *inputs;
+    struct input_list list;
+    struct batches *batches;
     struct progress progress;
     struct word_count *words; /* [threads] */
     int threads;
+    int64_t bytes;      /* of text */
     int64_t bad_number; /* the first batch with a fault */
     enum status st;
     struct err *e;
@@ -65,23 +69,25 @@ static enum status check_size(const struct bpe_train *t, struct err *e)
 struct share { /* a thread's */
     struct scan scan;
     struct word_count *words;
-    uint32_t ends[ENDS]; /* pieces of a batch that wait to be counted */
+    struct batch batch;
+    struct buffer fields; /* texts of JSON lines */
+    uint32_t ends[ENDS];  /* pieces that wait to be counted */
     int waiting;
     uint32_t start; /* of the first of them */
 };
 
-static void count_waiting(struct share *c, const struct inputs_batch *b)
+static void count_waiting(struct share *c, const char *text)
 {
-    word_count_add(c->words, b->text, c->start, c->ends, c->waiting);
+    word_count_add(c->words, text, c->start, c->ends, c->waiting);
     c->start = c->waiting ? c->ends[c->waiting - 1] : c->start;
     c->waiting = 0;
 }
 
-/* A sequence: the bytes at .. end. */
-static void count_sequence(struct share *c, const struct inputs_batch *b, size_t at, size_t end)
+/* A sequence: the bytes at .. end; behind the last one there are PAD zeros. */
+static void count_sequence(struct share *c, const char *text, size_t at, size_t end)
 {
     while (at < end) {
-        size_t n = scan_pieces(&c->scan, b->text + at, end - at);
+        size_t n = scan_pieces(&c->scan, text + at, end - at);
 
         for (size_t w = 0; w <= n / 64; w++)
             for (uint64_t x = c->scan.start[w]; x; x &= x - 1) {
@@ -91,99 +97,163 @@ static void count_sequence(struct share *c, const struct inputs_batch *b, size_t
                     continue;
                 c->ends[c->waiting++] = (uint32_t)(at + to);
                 if (c->waiting == ENDS)
-                    count_waiting(c, b);
+                    count_waiting(c, text);
             }
         at += n;
     }
 }
 
-static void count_batch(struct share *c, const struct inputs_batch *b)
+static enum status check_text(const struct share *c, const char *path, struct err *e)
 {
-    size_t at = 0;
-
-    c->start = 0;
-    for (size_t i = 0; at < b->n; i++) {
-        const char *newline = b->nends ? NULL : memchr(b->text + at, '\n', b->n - at);
-        size_t end = b->nends  ? (size_t)b->end[i]
-                     : newline ? (size_t)(newline + 1 - b->text)
-                               : b->n;
-
-        count_sequence(c, b, at, end);
-        at = end;
-    }
-    count_waiting(c, b);
-}
-
-static enum status check_text(const struct inputs_batch *b, struct err *e)
-{
+    const struct batch_head *h = &c->batch.h;
     struct utf8_check u = { 0 };
 
-    if (b->nends || (!utf8_check_add(&u, b->text, b->n) && !utf8_check_end(&u)))
+    if (!utf8_check_add(&u, c->batch.text, (size_t)h->n) && !utf8_check_end(&u))
         return OK;
-    if (u.at == (int64_t)b->n)
-        return err_set(e, E_FILE, "%s: not UTF-8: the last character is cut", b->path);
-    return err_set(e, E_FILE, "%s: not UTF-8 at byte %lld (0x%02x); convert the file (iconv)",
-                   b->path, (long long)(b->at + u.at) + 1, (unsigned char)b->text[u.at]);
+    if (u.at == h->n)
+        return err_set(e, E_FILE, "%s: not UTF-8: the last character is cut", path);
+    return err_set(e, E_FILE, "%s: not UTF-8 at byte %lld (0x%02x); convert the file (iconv)", path,
+                   (long long)(h->at + u.at) + 1, (unsigned char)c->batch.text[u.at]);
+}
+
+/* A text counts line by line, newlines included. */
+static enum status count_lines(struct share *c, const char *path, struct err *e)
+{
+    size_t n = (size_t)c->batch.h.n, at = 0;
+    enum status st = check_text(c, path, e);
+    char *text;
+
+    batch_room(&c->batch, n + PAD);
+    text = c->batch.text;
+    memset(text + n, 0, PAD);
+    c->start = 0;
+    while (at < n && st == OK) {
+        const char *newline = memchr(text + at, '\n', n - at);
+        size_t end = newline ? (size_t)(newline + 1 - text) : n;
+
+        count_sequence(c, text, at, end);
+        at = end;
+    }
+    count_waiting(c, text);
+    return st;
+}
+
+/* A document counts as a whole. */
+static enum status count_field(struct share *c, const struct jsonl_line *at, const char *line,
+                               size_t n, struct err *e)
+{
+    static const char zeros[PAD];
+    json_t *value = NULL;
+    const char *text;
+    size_t bytes;
+    enum status st = jsonl_parse(&value, at, line, n, e);
+
+    if (st == OK)
+        st = jsonl_field(value, at, &text, &bytes, e);
+    if (st == OK) {
+        c->fields.n = 0;
+        buffer_add(&c->fields, text, bytes);
+        buffer_add(&c->fields, zeros, PAD);
+        c->start = 0;
+        count_sequence(c, c->fields.at, 0, bytes);
+        count_waiting(c, c->fields.at);
+    }
+    json_decref(value);
+    return st;
+}
+
+static enum status count_fields(struct share *c, const char *path, const char *field, struct err *e)
+{
+    struct jsonl_line at = { path, field, c->batch.h.lines };
+    const char *text = c->batch.text, *next;
+    size_t n = (size_t)c->batch.h.n;
+    const char *end = text + n;
+    enum status st = OK;
+
+    if (c->batch.h.at == 0)
+        jsonl_pass_mark(&text, &n);
+    for (; text < end && st == OK; text = next) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        size_t k = (size_t)((newline ? newline : end) - text);
+
+        next = newline ? newline + 1 : end;
+        at.number++;
+        if (!jsonl_is_blank(text, k))
+            st = count_field(c, &at, text, k, e);
+    }
+    return st;
+}
+
+static enum status count_batch(struct share *c, const struct job *j, struct err *e)
+{
+    const char *path = input_name(&j->list.at[c->batch.input]);
+
+    return c->batch.h.format == INPUT_JSONL ? count_fields(c, path, j->a->field, e)
+                                            : count_lines(c, path, e);
 }
 
 /* Batches are taken in order, so all before a bad one are looked at: the first fault is told. */
-static void note(struct job *j, const struct inputs_batch *b, enum status st, const struct err *e)
+static void note(struct job *j, int64_t number, enum status st, const struct err *e)
 {
-    if (st == OK || (j->st != OK && b->number > j->bad_number))
+    if (st == OK || (j->st != OK && number > j->bad_number))
         return;
     j->st = st;
-    j->bad_number = b->number;
+    j->bad_number = number;
     *j->e = *e;
 }
 
-static int next_batch(struct job *j, struct inputs_batch *b, struct err *e)
+static int next_batch(struct job *j, struct batch *b, struct err *e)
 {
-    int go_on = 0;
+    int more = 0;
 
 #pragma omp critical(inputs)
     if (j->st == OK) {
-        enum status st = inputs_next(j->inputs, b, e);
+        enum status st = batches_next(j->batches, b, &more, e);
 
-        progress_show(&j->progress, inputs_done(j->inputs));
-        note(j, b, st, e);
-        go_on = st == OK && b->n > 0;
+        note(j, INT64_MAX, st, e);
+        if (more) {
+            progress_show(&j->progress, b->done);
+            j->bytes += b->h.n;
+        }
     }
-    return go_on;
+    return more;
 }
 
 static void count_share(struct job *j, int thread)
 {
-    struct inputs_batch b = { NULL };
     struct err *e = mem_take(sizeof *e);
     struct share *c = mem_take(sizeof *c);
     enum status st = OK;
 
     c->words = &j->words[thread];
     scan_open(&c->scan, j->kind, j->classes);
-    while (st == OK && next_batch(j, &b, e))
-        if ((st = check_text(&b, e)) == OK)
-            count_batch(c, &b);
+    while (st == OK && next_batch(j, &c->batch, e))
+        st = count_batch(c, j, e);
 #pragma omp critical(inputs)
-    note(j, &b, st, e);
+    note(j, c->batch.h.number, st, e);
     scan_free(&c->scan);
+    buffer_free(&c->fields);
+    batch_free(&c->batch);
     mem_give(c);
-    inputs_batch_close(&b);
     mem_give(e);
 }
 
 static enum status count_all(struct job *j, struct err *e)
 {
+    const struct batches_of of = { .list = &j->list };
+    const struct place begin = { 0 };
+
     j->e = e;
     j->words = mem_take((size_t)j->threads * sizeof *j->words);
-    j->inputs = inputs_open(j->a->input, j->a->ninputs, j->a->field);
+    j->batches = batches_open(&of, &begin);
 #pragma omp parallel num_threads(j->threads)
     count_share(j, omp_get_thread_num());
-    inputs_close(j->inputs);
+    batches_close(j->batches);
     progress_end(&j->progress);
     for (int i = 1; i < j->threads; i++)
         word_count_merge(&j->words[0], &j->words[i]);
     if (j->st == OK && j->words[0].used == 0)
-        return err_set(e, E_FILE, "%s: no text in it", j->a->input[0]);
+        return err_set(e, E_FILE, "%s: no text in it", j->list.at[0].path);
     return j->st;
 }
 
@@ -285,8 +355,7 @@ static void say_result(const struct job *j, const struct bpe *b, size_t nwords, 
         log_thousands(from, bytes), seconds);
 }
 
-static enum status train_checked(struct job *j, const struct bpe_train *asked, int64_t bytes,
-                                 struct err *e)
+static enum status train_checked(struct job *j, const struct bpe_train *asked, struct err *e)
 {
     struct bpe_train t = *asked;
     struct bpe b = { 0 };
@@ -304,10 +373,26 @@ static enum status train_checked(struct job *j, const struct bpe_train *asked, i
         st = write_json(j, &b, e);
     }
     if (st == OK)
-        say_result(j, &b, nwords, bytes, clock_now() - started);
+        say_result(j, &b, nwords, j->bytes, clock_now() - started);
     word_count_close(&j->words[0]);
     mem_give(j->words);
     bpe_close(&b);
+    return st;
+}
+
+static enum status open_inputs(struct job *j, struct err *e)
+{
+    enum status st = input_list_make(&j->list, j->a->input, j->a->ninputs, j->a->format, e);
+
+    for (int64_t i = 0; i < j->list.n && st == OK; i++) {
+        struct input *in = &j->list.at[i];
+
+        if (in->format == INPUT_TEXT)
+            in->format = INPUT_LINES;
+        st = output_check(j->a->out, in->path, e);
+    }
+    if (st == OK)
+        input_list_say(&j->list);
     return st;
 }
 
@@ -318,24 +403,25 @@ enum status train_tokenizer(const struct train_tokenizer *a, struct err *e)
                            .special = a->special,
                            .nspecial = a->nspecial };
     struct job j = { .a = a, .kind = scan_kind_of(a->pattern) };
-    int64_t all = 0;
     enum status st = check_special(a, e);
 
     BUG_IF(j.kind == SCAN_NONE);
     j.threads = a->threads ? (int)a->threads : omp_get_max_threads();
     if (st == OK)
         st = check_size(&t, e);
-    for (int i = 0; i < a->ninputs && st == OK; i++)
-        if ((st = output_check(a->out, a->input[i], e)) == OK)
-            st = input_check(a->input[i], &all, e);
+    if (st == OK)
+        st = open_inputs(&j, e);
     if (st == OK)
         st = pattern_of_name(&j.pattern, a->pattern, "--pattern", e);
-    if (st != OK)
+    if (st != OK) {
+        input_list_free(&j.list);
         return st;
+    }
     j.classes = mem_take(UNICODE_POINTS);
     unicode_classes(j.classes);
-    j.progress = progress_start("bytes", all);
-    st = train_checked(&j, &t, all, e);
+    j.progress = progress_start("bytes", j.list.bytes);
+    st = train_checked(&j, &t, e);
+    input_list_free(&j.list);
     mem_give(j.classes);
     pattern_free(&j.pattern);
     return st;

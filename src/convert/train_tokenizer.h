@@ -1,13 +1,14 @@
 /* pretrain-data tokenizer train: a byte-level BPE vocabulary of texts, as a tokenizer.json. */
 #ifndef CONVERT_TRAIN_TOKENIZER_H
 #define CONVERT_TRAIN_TOKENIZER_H
-#include "base/err.h"
+#include "convert/input_list.h"
 
 struct train_tokenizer {
-    const char *const *input; /* [ninputs]: .jsonl, .ndjson, .json by lines; all else as texts */
+    const char *const *input; /* [ninputs]: files, folders, "-" */
     int ninputs;
-    const char *field;   /* of a line's object */
-    const char *pattern; /* that cuts texts into pieces: gpt2, llama3, qwen2 */
+    enum input_format format; /* INPUT_LINES is INPUT_TEXT here */
+    const char *field;        /* of a line's object */
+    const char *pattern;      /* that cuts texts into pieces: gpt2, llama3, qwen2 */
     const char *const *special;
     int nspecial;
     int64_t vocab_size, min_frequency;

@@ -72,6 +72,33 @@ enum status tokens_writer_add(struct tokens_writer *w, const uint32_t *ids, int6
                               struct err *e) LOCAL;
 /* The next token starts a document. */
 void tokens_writer_document(struct tokens_writer *w) LOCAL;
+/* For a writer whose work outlives the process: tokens are in PATH.part, documents in
+ * PATH.part-documents, until it is closed or cancelled. from: a mark that tokens_writer_sync()
+ * gave, {0}: the beginning. E_FILE: what is there does not reach the mark, or another process
+ * writes. */
+struct tokens_head {
+    const char *path;
+    int64_t vocab_size, eod;
+    const char *tokenizer_json;
+    size_t tokenizer_bytes;
+};
+struct tokens_mark {
+    int64_t tokens, documents;
+};
+enum status tokens_writer_open_at(struct tokens_writer **w, const struct tokens_head *h,
+                                  const struct tokens_mark *from, struct err *e) LOCAL;
+/* All so far is on disk; *mark: so far. */
+enum status tokens_writer_sync(struct tokens_writer *w, struct tokens_mark *mark,
+                               struct err *e) LOCAL;
+struct tokens_mark tokens_writer_mark(const struct tokens_writer *w) LOCAL; /* on disk or not */
+void tokens_writer_leave(struct tokens_writer *w) LOCAL; /* frees, keeps the files */
+/* PATH.KIND, own: and the process's number; a name near the limit of 255 bytes is shortened, and
+ * kept apart from others by its hash. */
+void tokens_name_beside(char *out, size_t room, const char *path, const char *kind, int own) LOCAL;
+enum dtype tokens_writer_dtype(int64_t vocab_size) LOCAL;
+/* Tokens that are of that type already, and below the vocabulary's size. */
+enum status tokens_writer_stored(struct tokens_writer *w, const void *tokens, int64_t n,
+                                 struct err *e) LOCAL;
 /* Everything but the rename, so that several files can be committed together. No token: E_FILE. */
 enum status tokens_writer_finish(struct tokens_writer *w, struct err *e) LOCAL;
 /* Commits; frees w, also on failure. */

@@ -214,6 +214,17 @@ static int request_pending(MPI_Request *r)
     return !done;
 }
 
+int comm_mpi_launched(void)
+{
+    static const char *const names[] = { "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE",
+                                         "MV2_COMM_WORLD_SIZE", "MPI_LOCALNRANKS" };
+
+    for (int i = 0; i < COUNT_OF(names); i++)
+        if (getenv(names[i]))
+            return 1;
+    return 0;
+}
+
 struct comm *comm_mpi_start(int *argc, char ***argv)
 {
     struct mpi_engine *g = mem_take(sizeof *g);

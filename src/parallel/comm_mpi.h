@@ -4,6 +4,8 @@
 #define PARALLEL_COMM_MPI_H
 #include "parallel/comm.h"
 
+/* Was this process started by an MPI launcher? By its environment, before MPI starts. */
+int comm_mpi_launched(void) LOCAL;
 /* MPI_Init_thread (FUNNELED), error handler, die() hook = MPI_Abort. Returns the world. */
 struct comm *comm_mpi_start(int *argc, char ***argv) COLL(world);
 void comm_mpi_end(struct comm *world) COLL(world); /* frees all, MPI_Finalize */

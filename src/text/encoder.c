@@ -118,22 +118,23 @@ static size_t window_end(const char *text, size_t n, size_t at)
     return n;
 }
 
-/* Text between added tokens. first: at the begin of the whole. */
-static enum status encode_segment(struct encoder *c, const char *text, size_t n, int first,
-                                  struct err *e)
+/* Text between added tokens. begin: not the rest of one; first: at the begin of the whole. */
+static enum status encode_segment(struct encoder *c, const char *text, size_t n, int begin,
+                                  int first, struct err *e)
 {
     enum status st = OK;
 
     if (!c->t->rewrites || !c->t->cuttable)
-        return encode_part(c, text, n, 1, first, e);
+        return encode_part(c, text, n, begin, first, e);
     for (size_t at = 0, to; at < n && st == OK; at = to) {
         to = window_end(text, n, at);
-        st = encode_part(c, text + at, to - at, at == 0, first && at == 0, e);
+        st = encode_part(c, text + at, to - at, begin && at == 0, first && at == 0, e);
     }
     return st;
 }
 
-static enum status encode_text(struct encoder *c, const char *text, size_t n, struct err *e)
+static enum status encode_text(struct encoder *c, const char *text, size_t n, int first,
+                               struct err *e)
 {
     struct finding g = { .f = &c->t->raw, .classes = c->t->classes, .text = text, .n = n };
     enum status st = OK;
@@ -142,13 +143,14 @@ static enum status encode_text(struct encoder *c, const char *text, size_t n, st
         if (!is_taken(c, g.token))
             continue;
         if (g.from > g.done)
-            st = encode_segment(c, text + g.done, g.from - g.done, g.done == 0, e);
+            st = encode_segment(c, text + g.done, g.from - g.done, first || g.done,
+                                first && g.done == 0, e);
         if (st == OK)
             st = add_token(c, g.token, e);
         g.done = g.to;
     }
     if (st == OK && g.done < n)
-        st = encode_segment(c, text + g.done, n - g.done, g.done == 0, e);
+        st = encode_segment(c, text + g.done, n - g.done, first || g.done, first && g.done == 0, e);
     return st;
 }
 
@@ -158,7 +160,9 @@ static void add_ids(struct ids *out, const struct ids *more)
         ids_add(out, more->at[i]);
 }
 
-static enum status encode_all(struct encoder *c, const char *text, size_t n, int add_special,
+enum { FIRST = 1, FRONT = 2, BACK = 4 }; /* begins the text; has the template's ids */
+
+static enum status encode_all(struct encoder *c, const char *text, size_t n, int what,
                               struct err *e)
 {
     struct utf8_check u = { 0 };
@@ -167,10 +171,10 @@ static enum status encode_all(struct encoder *c, const char *text, size_t n, int
     if (utf8_check_add(&u, text, n) || utf8_check_end(&u))
         return err_set(e, E_FILE, "the text is not UTF-8 at byte %lld; convert it (iconv)",
                        (long long)u.at + 1);
-    if (add_special)
+    if (what & FRONT)
         add_ids(c->out, &c->t->template.front);
-    st = encode_text(c, text, n, e);
-    if (st == OK && add_special)
+    st = encode_text(c, text, n, what & FIRST, e);
+    if (st == OK && what & BACK)
         add_ids(c->out, &c->t->template.back);
     return st == OK ? encoder_flush(c, 1, e) : st;
 }
@@ -180,7 +184,15 @@ enum status encoder_encode(struct encoder *c, const char *text, size_t n, int ad
 {
     c->out = out;
     c->sink = NULL;
-    return encode_all(c, text, n, add_special, e);
+    return encode_all(c, text, n, FIRST | (add_special ? FRONT | BACK : 0), e);
+}
+
+enum status encoder_part(struct encoder *c, const char *text, size_t n, int first, int last,
+                         struct ids *out, struct err *e)
+{
+    c->out = out;
+    c->sink = NULL;
+    return encode_all(c, text, n, (first ? FIRST | FRONT : 0) | (last ? BACK : 0), e);
 }
 
 enum status encoder_stream(struct encoder *c, const char *text, size_t n, int add_special,
@@ -190,5 +202,5 @@ enum status encoder_stream(struct encoder *c, const char *text, size_t n, int ad
     c->out = &c->own;
     c->sink = sink;
     c->to = to;
-    return encode_all(c, text, n, add_special, e);
+    return encode_all(c, text, n, FIRST | (add_special ? FRONT | BACK : 0), e);
 }

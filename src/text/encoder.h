@@ -19,6 +19,10 @@ int64_t encoder_specials_found(const struct encoder *c) LOCAL;
  * expression needs too much. */
 enum status encoder_encode(struct encoder *c, const char *text, size_t n, int add_special,
                            struct ids *out, struct err *e) LOCAL;
+/* Of a part of a text, cut at places of tokenizer_cut(): the first begins the text, and has what
+ * the template puts in front; the last has what it puts behind. */
+enum status encoder_part(struct encoder *c, const char *text, size_t n, int first, int last,
+                         struct ids *out, struct err *e) LOCAL;
 /* The same in pieces, for long texts: sink gets some 64 Ki ids at a time, in order. */
 typedef enum status encoder_sink(void *to, const uint32_t *ids, size_t n, struct err *e);
 enum status encoder_stream(struct encoder *c, const char *text, size_t n, int add_special,

@@ -158,6 +158,14 @@ int normalise_cuttable(const struct normaliser *m)
     return 1;
 }
 
+int normalise_keeps_lines(const struct normaliser *m)
+{
+    for (int i = 0; i < m->n; i++) /* NFKC makes spaces of characters that are none */
+        if (m->step[i].kind != STEP_FORM || m->step[i].form & UTF8PROC_COMPAT)
+            return 0;
+    return 1;
+}
+
 int normalise_keeps_start(const struct normaliser *m)
 {
     for (int i = 0; i < m->n; i++) {

@@ -33,6 +33,9 @@ void normalise_free(struct normaliser *m) LOCAL;
 int normalise_cuttable(const struct normaliser *m) LOCAL;
 /* Does the first character of a text become the first of the result, and it alone? */
 int normalise_keeps_start(const struct normaliser *m) LOCAL;
+/* May a text be cut behind a newline that stands between two characters, no spaces, and its parts
+ * be normalised one by one? */
+int normalise_keeps_lines(const struct normaliser *m) LOCAL;
 /* Would this text (a whole one: first) stay as it is? Quick: 0 may be wrong. */
 int normalise_is_idle(const struct normaliser *m, const char *text, size_t n, int first) LOCAL;
 /* text becomes `to`; spare is scratch. E_RESOURCE: a regular expression. */

@@ -91,6 +91,7 @@ enum status tokenizer_finish(struct tokenizer **t, struct tokenizer *k, enum sta
     k->cuttable = tokenizer_is_cuttable(k);
     if (k->splitter.n == 1 && g->kind == STAGE_CUT && g->behaviour == CUT_ISOLATED)
         k->scan = scan_kind_of(pattern_name(&g->pattern));
+    k->cuts = tokenizer_cuts(k);
     *t = k;
     return OK;
 }

@@ -28,6 +28,10 @@ int64_t tokenizer_end_of_document(const struct tokenizer *t) LOCAL;
 int64_t tokenizer_begin_of_text(const struct tokenizer *t) LOCAL;
 /* How many ids the template puts in front of a text and behind it. */
 void tokenizer_template(const struct tokenizer *t, size_t *front, size_t *back) LOCAL;
+/* The last place in from + 1 .. n - 1 where a text, of which these n bytes are a part, can be cut
+ * so that encoder_part() gives the ids of the whole; 0: none is seen. The text need not be UTF-8.
+ */
+size_t tokenizer_cut(const struct tokenizer *t, const char *text, size_t n, size_t from) LOCAL;
 /* One line for the user. */
 void tokenizer_describe(const struct tokenizer *t, char *text, size_t bytes) LOCAL;
 /* "PCRE2 10.42, utf8proc 2.8.0; Unicode 16.0" */

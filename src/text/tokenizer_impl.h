@@ -24,6 +24,7 @@ struct tokenizer {
     struct finder raw, normalised;    /* tokens found before and after the normaliser */
     struct buffer forms;              /* contents of the latter as the normaliser makes them */
     int cuttable;                     /* long texts may be encoded in parts: encoder.c */
+    int cuts;                         /* what tokenizer_cut() may do */
     enum scan_kind scan;              /* the splitter in short, if there is such */
     int rewrites;                     /* a text may be copied on its way */
 };
@@ -36,4 +37,5 @@ struct tokenizer *tokenizer_new(void) LOCAL;
 /* The last of opening: *t = k, or k is closed. Returns st. */
 enum status tokenizer_finish(struct tokenizer **t, struct tokenizer *k, enum status st) LOCAL;
 int tokenizer_is_cuttable(const struct tokenizer *t) LOCAL;
+int tokenizer_cuts(const struct tokenizer *t) LOCAL;
 #endif

@@ -73,3 +73,44 @@ int utf8_check_end(const struct utf8_check *u)
 {
     return u->need != 0;
 }
+
+static char *put_replacement(char *to, int64_t *count)
+{
+    memcpy(to, "\xef\xbf\xbd", 3);
+    ++*count;
+    return to + 3;
+}
+
+size_t utf8_replace(char *to, const char *bytes, size_t n, int64_t *count)
+{
+    char *out = to;
+    size_t from = 0; /* what is before has been put */
+
+    while (from < n) {
+        struct utf8_check u = { 0 };
+        size_t good, bad, at;
+
+        if (!utf8_check_add(&u, bytes + from, n - from) && !utf8_check_end(&u)) {
+            memcpy(out, bytes + from, n - from);
+            return (size_t)(out - to) + n - from;
+        }
+        /* bad: where it fails; the character that is cut there begins at `good` */
+        bad = good = from + (size_t)u.at;
+        while (good > from && bad - good < 3 && u.need)
+            if (((unsigned char)bytes[--good] & 0xc0) != 0x80)
+                break;
+        memcpy(out, bytes + from, good - from);
+        out = put_replacement(out + (good - from), count);
+        at = bad > good ? bad : bad + 1;
+        from = at;
+    }
+    return (size_t)(out - to);
+}
+
+size_t utf8_whole(const char *bytes, size_t n)
+{
+    for (size_t k = 1; k <= 4 && k <= n; k++)
+        if (((unsigned char)bytes[n - k] & 0xc0) != 0x80)
+            return n - k ? n - k : n;
+    return n;
+}

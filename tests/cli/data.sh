@@ -120,10 +120,11 @@ refused 'a JSON file that is not lines' 3 'bad.json:1: not JSON' tokenize -o new
 refused 'empty text' 3 'empty.txt: .*empty' tokenize -o new.h5 empty.txt
 printf '\n\n' >blank.jsonl
 refused 'no documents' 3 'no documents' tokenize -o new.h5 blank.jsonl
-gzip -c text.txt >text.txt.gz
-refused 'compressed' 3 'gunzip' tokenize -o new.h5 text.txt.gz
+printf 'BZh91AY&SY\001\002' >packed.txt
+refused 'packed by bzip2' 3 'bunzip2' tokenize -o new.h5 packed.txt
 refused 'a token file as text' 3 'an HDF5 file' tokenize -o new.h5 t.h5
-refused 'a directory as text' 3 'a directory' tokenize -o new.h5 .
+mkdir empty
+refused 'a folder without texts' 3 'empty: a folder without a text' tokenize -o new.h5 empty
 refused 'absent' 3 'absent.txt' tokenize -o new.h5 text.txt absent.txt
 refused 'output in an absent folder' 3 'no/new.h5' tokenize -o no/new.h5 text.txt
 refused 'output is a directory' 3 'a directory' tokenize -o . text.txt

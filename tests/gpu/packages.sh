@@ -1,5 +1,5 @@
 #!/bin/sh
-# A folder for tests/gpu/run.sh --packages: MPICH, HDF5, oneDNN, jansson, xxHash, PCRE2, utf8proc and pkg-config of
+# A folder for tests/gpu/run.sh --packages: MPICH, HDF5, oneDNN, jansson, xxHash, PCRE2, utf8proc, zlib, zstd and pkg-config of
 # Debian 12, unpacked and stripped of what a build does not need, and DIR.tar.gz (below 64 MiB), which
 # run.sh takes as well. Needs apt-get and network, not root.
 #   tests/gpu/packages.sh DIR
@@ -11,9 +11,9 @@ work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 
 # What is asked for by name, and what its libraries load that a machine may lack.
-names='mpich libmpich-dev libhdf5-dev libdnnl-dev libjansson-dev libxxhash-dev libpcre2-dev libutf8proc-dev
+names='mpich libmpich-dev libhdf5-dev libdnnl-dev libjansson-dev libxxhash-dev libpcre2-dev libutf8proc-dev zlib1g-dev libzstd-dev
     pkgconf pkgconf-bin'
-roots='libmpich12 libhdf5-103-1 libdnnl2 libjansson4 libxxhash0 libpcre2-8-0 libutf8proc2 libpkgconf3 libhwloc15'
+roots='libmpich12 libhdf5-103-1 libdnnl2 libjansson4 libxxhash0 libpcre2-8-0 libutf8proc2 zlib1g libzstd1 libpkgconf3 libhwloc15'
 needs() {
     apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks \
         --no-replaces --no-enhances $roots | sed -n 's/^\([a-z0-9][^ ]*\)$/\1/p' | sort -u |

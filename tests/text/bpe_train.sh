@@ -97,7 +97,8 @@ refused 'a special token in Latin-1' 2 'not UTF-8' train --vocab-size 300 --spec
 refused 'no threads' 2 'from 1 to 1024' train --vocab-size 300 --threads 0 -o new.json a.txt
 refused 'the output is an input' 2 'also an input' train --vocab-size 300 -o ./a.txt a.txt
 refused 'no such file' 3 'none.txt' train --vocab-size 300 -o new.json none.txt
-refused 'a folder' 3 'a directory' train --vocab-size 300 -o new.json .
+mkdir nothing
+refused 'a folder without texts' 3 'a folder without a text' train --vocab-size 300 -o new.json nothing
 : >empty.txt
 refused 'an empty text' 3 'empty.txt: .*empty' train --vocab-size 300 -o new.json empty.txt
 printf '{"text": ""}\n' >empty.jsonl
