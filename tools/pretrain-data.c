@@ -10,7 +10,7 @@ enum { COUNT_MAX = 0x7fffffff, VOCAB_MAX = 1 << 24, THREADS_MAX = 1024 };
 
 static const struct option_row tokenize_rows[] = {
     { "tokenizer", 0, "FILE|bytes", OPTION_REQUIRED, NULL,
-      "a tokenizer.json, or bytes: id = byte, 256 = <|endoftext|>" },
+      "a tokenizer.json, a SentencePiece .model, or bytes: id = byte, 256 = <|endoftext|>" },
     { "eod", 0, "TOKEN", OPTION_OPTIONAL, NULL,
       "the token that ends a document [what the tokenizer's template ends with, or a usual name]" },
     { "specials-as-text", 0, NULL, OPTION_OPTIONAL, NULL,
