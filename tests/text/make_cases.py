@@ -163,6 +163,7 @@ def cases():
 
 
 def added_cases():
+    # Public bug B55.
     texts = ['<think>a<think>', 'a<think><think>b', ' x <|x|> y', '<|x|>', '  <|x|>  <|x|>  ', 'password word, word',
              'word', 'words sword word word', '<a><b><a><a><b', '<a', 'Ölüm ÖlümÖ <Ö>', '<Ö>', 'Hello HELLO hello',
              'a\u0308bc', 'é<r>\t\n x<r>', '<r>  ', '_word word_ éword word\u0301', '<think', 'two words', '  two words']
