@@ -36,7 +36,7 @@ static const struct option_row train_rows[] = {
     { "vocab-size", 0, "V", OPTION_REQUIRED, NULL, "all tokens: special ones, 256 bytes, merges" },
     { "output", 'o', "TOKENIZER.json", OPTION_REQUIRED, NULL, "the file to write" },
     { "pattern", 0, "NAME", OPTION_OPTIONAL, "gpt2|llama3|qwen2",
-      "what cuts a text into pieces: gpt2, llama3 or qwen2 (without its NFC) [gpt2]" },
+      "what cuts a text into pieces: gpt2, llama3 or qwen2 (with its normal form, NFC) [gpt2]" },
     { "special", 0, "TOKEN", OPTION_REPEATED, NULL,
       "a special token, in the order of their ids from 0 [<|endoftext|>]" },
     { "min-frequency", 0, "N", OPTION_OPTIONAL, NULL, "merge no pair that occurs less often [0]" },

@@ -11,6 +11,7 @@
 #include "convert/progress.h"
 #include "hf/json_text.h"
 #include "text/bpe_train.h"
+#include "text/normalise.h"
 #include "text/pattern.h"
 #include "text/scan.h"
 #include "text/unicode.h"
@@ -22,6 +23,7 @@ struct job {
     const struct train_tokenizer *a;
     enum scan_kind kind;
     struct pattern pattern;
+    struct normaliser form;
     uint8_t *classes; /* [UNICODE_POINTS] */
     struct inputs *inputs;
     struct progress progress;
@@ -31,6 +33,22 @@ struct job {
     enum status st;
     struct err *e;
 };
+
+/* What Qwen2's tokenizers make of a text first. */
+static const char normal_form[] = "{\"type\":\"NFC\"}";
+
+static enum status read_form(struct job *j, struct err *e)
+{
+    json_t *o = json_loads(j->kind == SCAN_QWEN2 ? normal_form : "null", JSON_DECODE_ANY, NULL);
+    struct part part = part_top(o);
+    enum status st;
+
+    if (json_is_null(o))
+        part.o = NULL;
+    st = normalise_read(&j->form, &part, j->classes, e);
+    json_decref(o);
+    return st;
+}
 
 /* ---- arguments ---- */
 
@@ -67,7 +85,8 @@ struct share { /* a thread's */
     struct word_count *words;
     uint32_t ends[ENDS]; /* pieces of a batch that wait to be counted */
     int waiting;
-    uint32_t start; /* of the first of them */
+    uint32_t start;            /* of the first of them */
+    struct buffer form, spare; /* normalised */
 };
 
 static void count_waiting(struct share *c, const struct inputs_batch *b)
@@ -97,21 +116,51 @@ static void count_sequence(struct share *c, const struct inputs_batch *b, size_t
     }
 }
 
+/* Where sequence i, which begins at `at`, ends. */
+static size_t sequence_end(const struct inputs_batch *b, size_t i, size_t at)
+{
+    const char *newline = b->nends ? NULL : memchr(b->text + at, '\n', b->n - at);
+
+    return b->nends ? (size_t)b->end[i] : newline ? (size_t)(newline + 1 - b->text) : b->n;
+}
+
 static void count_batch(struct share *c, const struct inputs_batch *b)
 {
     size_t at = 0;
 
     c->start = 0;
     for (size_t i = 0; at < b->n; i++) {
-        const char *newline = b->nends ? NULL : memchr(b->text + at, '\n', b->n - at);
-        size_t end = b->nends  ? (size_t)b->end[i]
-                     : newline ? (size_t)(newline + 1 - b->text)
-                               : b->n;
+        size_t end = sequence_end(b, i, at);
 
         count_sequence(c, b, at, end);
         at = end;
     }
     count_waiting(c, b);
+}
+
+/* The same sequence by sequence in the pattern's normal form. */
+static void count_normalised(struct share *c, const struct normaliser *form,
+                             const struct inputs_batch *b)
+{
+    size_t at = 0;
+
+    if (normalise_is_idle(form, b->text, b->n, 1)) {
+        count_batch(c, b);
+        return;
+    }
+    for (size_t i = 0; at < b->n; i++) {
+        size_t end = sequence_end(b, i, at);
+        struct inputs_batch one;
+
+        normalise_run(form, NULL, b->text + at, end - at, 1, &c->form, &c->spare, NULL);
+        buffer_grow(&c->form, INPUTS_PAD);
+        memset(c->form.at + c->form.n, 0, INPUTS_PAD);
+        one = (struct inputs_batch){ .text = c->form.at, .n = c->form.n };
+        c->start = 0;
+        count_sequence(c, &one, 0, one.n);
+        count_waiting(c, &one);
+        at = end;
+    }
 }
 
 static enum status check_text(const struct inputs_batch *b, struct err *e)
@@ -162,10 +211,12 @@ static void count_share(struct job *j, int thread)
     scan_open(&c->scan, j->kind, j->classes);
     while (st == OK && next_batch(j, &b, e))
         if ((st = check_text(&b, e)) == OK)
-            count_batch(c, &b);
+            count_normalised(c, &j->form, &b);
 #pragma omp critical(inputs)
     note(j, &b, st, e);
     scan_free(&c->scan);
+    buffer_free(&c->form);
+    buffer_free(&c->spare);
     mem_give(c);
     inputs_batch_close(&b);
     mem_give(e);
@@ -250,7 +301,8 @@ static enum status write_json(const struct job *j, const struct bpe *b, struct e
     json_text_add(&t, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\n"
                       "\"added_tokens\":[");
     write_added(&t, b, text);
-    json_text_add(&t, "],\n\"normalizer\":null,\n\"pre_tokenizer\":");
+    json_text_add(&t, "],\n\"normalizer\":%s,\n\"pre_tokenizer\":",
+                  j->kind == SCAN_QWEN2 ? normal_form : "null");
     write_pre_tokenizer(&t, j);
     json_text_add(&t, ",\n\"post_processor\":null,\n\"decoder\":{\"type\":\"ByteLevel\","
                       "\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},\n"
@@ -335,7 +387,9 @@ enum status train_tokenizer(const struct train_tokenizer *a, struct err *e)
     j.classes = mem_take(UNICODE_POINTS);
     unicode_classes(j.classes);
     j.progress = progress_start("bytes", all);
-    st = train_checked(&j, &t, all, e);
+    if ((st = read_form(&j, e)) == OK)
+        st = train_checked(&j, &t, all, e);
+    normalise_free(&j.form);
     mem_give(j.classes);
     pattern_free(&j.pattern);
     return st;
