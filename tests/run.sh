@@ -27,17 +27,17 @@ announce() {
 
 announce packages
 setup_packages $setup_build_packages g++ hdf5-tools python3 python3-venv python3-numpy python3-h5py \
-    ca-certificates
+    ca-certificates libsentencepiece-dev sentencepiece clang libclang-rt-dev
 
 # For tests/interop: libraries if PyPI can be reached, else those tests are skipped.
 mkdir -p "$build" || stop "cannot make $build"
 PYTHON=$build/venv/bin/python
-if [ ! -x "$PYTHON" ] || ! "$PYTHON" -c 'import safetensors, numpy, tokenizers, tiktoken' 2>/dev/null; then
-    announce "python3 -m venv build/venv; pip install safetensors numpy tokenizers tiktoken"
+if [ ! -x "$PYTHON" ] || ! "$PYTHON" -c 'import safetensors, numpy, tokenizers, tiktoken, sentencepiece' 2>/dev/null; then
+    announce "python3 -m venv build/venv; pip install safetensors numpy tokenizers tiktoken sentencepiece"
     rm -rf "$build/venv"
     { /usr/bin/python3 -m venv --system-site-packages "$build/venv" &&
         timeout 120 "$PYTHON" -m pip -q --disable-pip-version-check install --retries 1 --timeout 15 \
-            safetensors numpy tokenizers tiktoken; } || echo "tests/run.sh: no safetensors: some tests are skipped" >&2
+            safetensors numpy tokenizers tiktoken sentencepiece; } || echo "tests/run.sh: no safetensors: some tests are skipped" >&2
     [ -x "$PYTHON" ] || PYTHON=/usr/bin/python3
 fi
 "$PYTHON" -c 'import pyarrow' 2>/dev/null ||

@@ -22,7 +22,7 @@ enum { VOCAB_MAX = 1 << 24, THREADS_MAX = 1024 };
 
 const struct option_row data_tokenize_rows[12] = {
     { "tokenizer", 0, "FILE|bytes", OPTION_REQUIRED, NULL,
-      "a tokenizer.json, or bytes: id = byte, 256 = <|endoftext|>" },
+      "a tokenizer.json, a SentencePiece .model, or bytes: id = byte, 256 = <|endoftext|>" },
     { "eod", 0, "TOKEN", OPTION_OPTIONAL, NULL,
       "the token that ends a document [what the tokenizer's template ends with, or a usual name]" },
     { "specials-as-text", 0, NULL, OPTION_OPTIONAL, NULL,
@@ -47,7 +47,7 @@ const struct option_row data_train_rows[8] = {
     { "vocab-size", 0, "V", OPTION_REQUIRED, NULL, "all tokens: special ones, 256 bytes, merges" },
     { "output", 'o', "TOKENIZER.json", OPTION_REQUIRED, NULL, "the file to write" },
     { "pattern", 0, "NAME", OPTION_OPTIONAL, "gpt2|llama3|qwen2",
-      "what cuts a text into pieces: gpt2, llama3 or qwen2 (without its NFC) [gpt2]" },
+      "what cuts a text into pieces: gpt2, llama3 or qwen2 (with its normal form, NFC) [gpt2]" },
     { "special", 0, "TOKEN", OPTION_REPEATED, NULL,
       "a special token, in the order of their ids from 0 [<|endoftext|>]" },
     { "min-frequency", 0, "N", OPTION_OPTIONAL, NULL, "merge no pair that occurs less often [0]" },

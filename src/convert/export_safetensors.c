@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "hf/json_text.h"
 #include "hf/safetensors.h"
+#include "text/tokenizer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@ static const char marker_text[] = "{\n  \"format\": \"pretrain export\",\n  \"ve
 static const char *const names[] = { "config.json",
                                      "generation_config.json",
                                      "tokenizer.json",
+                                     "tokenizer.model",
                                      "tokenizer_config.json",
                                      "model.safetensors",
                                      "model.safetensors.index.json",
@@ -181,7 +183,11 @@ static enum status write_tokenizer(const struct export *x, const char *folder, s
     }
     st = text ? write_text(folder, "tokenizer_config.json", text, strlen(text), e) : E_FILE;
     if (st == OK)
-        st = write_text(folder, "tokenizer.json", c->tokenizer_json, c->tokenizer_bytes, e);
+        st =
+            write_text(folder,
+                       tokenizer_is_model(c->tokenizer_json, c->tokenizer_bytes) ? "tokenizer.model"
+                                                                                 : "tokenizer.json",
+                       c->tokenizer_json, c->tokenizer_bytes, e);
     mem_give(text);
     return st;
 }

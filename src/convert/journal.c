@@ -58,7 +58,7 @@ enum status journal_remove(const char *path, struct err *e)
 
 enum status journal_write(const char *path, const struct journal *j, struct err *e)
 {
-    struct json_text t = { NULL };
+    struct json_text t = { 0 };
     enum status st;
 
     json_text_add(&t, "{\"format\":\"" FORMAT "\",\"version\":%d,\n\"tokenizer\":\"%s\",",

@@ -22,7 +22,10 @@ static void say_tokenizer(const struct tokens *t)
     if (is_bytes(t))
         say("tokenizer     bytes");
     else if (t->tokenizer_json)
-        say("tokenizer     tokenizer.json of %zu bytes", t->tokenizer_bytes);
+        say("tokenizer     %s of %zu bytes",
+            tokenizer_is_model(t->tokenizer_json, t->tokenizer_bytes) ? "SentencePiece model"
+                                                                      : "tokenizer.json",
+            t->tokenizer_bytes);
     else
         say("tokenizer     none in the file");
 }

@@ -13,6 +13,7 @@
 #include "hf/json_text.h"
 #include "text/bpe_train.h"
 #include "text/buffer.h"
+#include "text/normalise.h"
 #include "text/pattern.h"
 #include "text/scan.h"
 #include "text/unicode.h"
@@ -24,6 +25,7 @@ struct job {
     const struct train_tokenizer *a;
     enum scan_kind kind;
     struct pattern pattern;
+    struct normaliser form;
     uint8_t *classes; /* [UNICODE_POINTS] */
     struct input_list list;
     struct batches *batches;
@@ -35,6 +37,22 @@ struct job {
     enum status st;
     struct err *e;
 };
+
+/* What Qwen2's tokenizers make of a text first. */
+static const char normal_form[] = "{\"type\":\"NFC\"}";
+
+static enum status read_form(struct job *j, struct err *e)
+{
+    json_t *o = json_loads(j->kind == SCAN_QWEN2 ? normal_form : "null", JSON_DECODE_ANY, NULL);
+    struct part part = part_top(o);
+    enum status st;
+
+    if (json_is_null(o))
+        part.o = NULL;
+    st = normalise_read(&j->form, &part, j->classes, e);
+    json_decref(o);
+    return st;
+}
 
 /* ---- arguments ---- */
 
@@ -73,7 +91,8 @@ struct share { /* a thread's */
     struct buffer fields; /* texts of JSON lines */
     uint32_t ends[ENDS];  /* pieces that wait to be counted */
     int waiting;
-    uint32_t start; /* of the first of them */
+    uint32_t start;            /* of the first of them */
+    struct buffer form, spare; /* normalised */
 };
 
 static void count_waiting(struct share *c, const char *text)
@@ -103,6 +122,24 @@ static void count_sequence(struct share *c, const char *text, size_t at, size_t 
     }
 }
 
+/* text[at .. end) in the pattern's normal form. */
+static void count_form(struct share *c, const struct normaliser *form, const char *text, size_t at,
+                       size_t end)
+{
+    if (normalise_is_idle(form, text + at, end - at, 1)) {
+        count_sequence(c, text, at, end);
+        return;
+    }
+    count_waiting(c, text);
+    normalise_run(form, NULL, text + at, end - at, 1, &c->form, &c->spare, NULL);
+    buffer_grow(&c->form, PAD);
+    memset(c->form.at + c->form.n, 0, PAD);
+    c->start = 0;
+    count_sequence(c, c->form.at, 0, c->form.n);
+    count_waiting(c, c->form.at);
+    c->start = (uint32_t)end;
+}
+
 static enum status check_text(const struct share *c, const char *path, struct err *e)
 {
     const struct batch_head *h = &c->batch.h;
@@ -117,7 +154,8 @@ static enum status check_text(const struct share *c, const char *path, struct er
 }
 
 /* A text counts line by line, newlines included. */
-static enum status count_lines(struct share *c, const char *path, struct err *e)
+static enum status count_lines(struct share *c, const struct job *j, const char *path,
+                               struct err *e)
 {
     size_t n = (size_t)c->batch.h.n, at = 0;
     enum status st = check_text(c, path, e);
@@ -131,7 +169,7 @@ static enum status count_lines(struct share *c, const char *path, struct err *e)
         const char *newline = memchr(text + at, '\n', n - at);
         size_t end = newline ? (size_t)(newline + 1 - text) : n;
 
-        count_sequence(c, text, at, end);
+        count_form(c, &j->form, text, at, end);
         at = end;
     }
     count_waiting(c, text);
@@ -139,8 +177,8 @@ static enum status count_lines(struct share *c, const char *path, struct err *e)
 }
 
 /* A document counts as a whole. */
-static enum status count_field(struct share *c, const struct jsonl_line *at, const char *line,
-                               size_t n, struct err *e)
+static enum status count_field(struct share *c, const struct job *j, const struct jsonl_line *at,
+                               const char *line, size_t n, struct err *e)
 {
     static const char zeros[PAD];
     json_t *value = NULL;
@@ -155,16 +193,17 @@ static enum status count_field(struct share *c, const struct jsonl_line *at, con
         buffer_add(&c->fields, text, bytes);
         buffer_add(&c->fields, zeros, PAD);
         c->start = 0;
-        count_sequence(c, c->fields.at, 0, bytes);
+        count_form(c, &j->form, c->fields.at, 0, bytes);
         count_waiting(c, c->fields.at);
     }
     json_decref(value);
     return st;
 }
 
-static enum status count_fields(struct share *c, const char *path, const char *field, struct err *e)
+static enum status count_fields(struct share *c, const struct job *j, const char *path,
+                                struct err *e)
 {
-    struct jsonl_line at = { path, field, c->batch.h.lines };
+    struct jsonl_line at = { path, j->a->field, c->batch.h.lines };
     const char *text = c->batch.text, *next;
     size_t n = (size_t)c->batch.h.n;
     const char *end = text + n;
@@ -179,7 +218,7 @@ static enum status count_fields(struct share *c, const char *path, const char *f
         next = newline ? newline + 1 : end;
         at.number++;
         if (!jsonl_is_blank(text, k))
-            st = count_field(c, &at, text, k, e);
+            st = count_field(c, j, &at, text, k, e);
     }
     return st;
 }
@@ -188,8 +227,8 @@ static enum status count_batch(struct share *c, const struct job *j, struct err 
 {
     const char *path = input_name(&j->list.at[c->batch.input]);
 
-    return c->batch.h.format == INPUT_JSONL ? count_fields(c, path, j->a->field, e)
-                                            : count_lines(c, path, e);
+    return c->batch.h.format == INPUT_JSONL ? count_fields(c, j, path, e)
+                                            : count_lines(c, j, path, e);
 }
 
 /* Batches are taken in order, so all before a bad one are looked at: the first fault is told. */
@@ -234,6 +273,8 @@ static void count_share(struct job *j, int thread)
     scan_free(&c->scan);
     buffer_free(&c->fields);
     batch_free(&c->batch);
+    buffer_free(&c->form);
+    buffer_free(&c->spare);
     mem_give(c);
     mem_give(e);
 }
@@ -309,7 +350,7 @@ static void write_model(struct json_text *t, const struct bpe *b, char *text)
 
 static enum status write_json(const struct job *j, const struct bpe *b, struct err *e)
 {
-    struct json_text t = { NULL };
+    struct json_text t = { 0 };
     int64_t longest = 0;
     char *text;
     enum status st;
@@ -320,7 +361,8 @@ static enum status write_json(const struct job *j, const struct bpe *b, struct e
     json_text_add(&t, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\n"
                       "\"added_tokens\":[");
     write_added(&t, b, text);
-    json_text_add(&t, "],\n\"normalizer\":null,\n\"pre_tokenizer\":");
+    json_text_add(&t, "],\n\"normalizer\":%s,\n\"pre_tokenizer\":",
+                  j->kind == SCAN_QWEN2 ? normal_form : "null");
     write_pre_tokenizer(&t, j);
     json_text_add(&t, ",\n\"post_processor\":null,\n\"decoder\":{\"type\":\"ByteLevel\","
                       "\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},\n"
@@ -420,7 +462,9 @@ enum status train_tokenizer(const struct train_tokenizer *a, struct err *e)
     j.classes = mem_take(UNICODE_POINTS);
     unicode_classes(j.classes);
     j.progress = progress_start("bytes", j.list.bytes);
-    st = train_checked(&j, &t, e);
+    if ((st = read_form(&j, e)) == OK)
+        st = train_checked(&j, &t, e);
+    normalise_free(&j.form);
     input_list_free(&j.list);
     mem_give(j.classes);
     pattern_free(&j.pattern);

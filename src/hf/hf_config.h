@@ -13,7 +13,7 @@ struct hf_config {
     double rope_factor, rope_low_freq_factor, rope_high_freq_factor;
     int64_t rope_original_max_position_embeddings;
     int tie_word_embeddings;
-    int attention_bias, mlp_bias; /* switches of llama (both) and qwen3 (attention_bias) */
+    int attention_bias, mlp_bias;       /* switches of llama (both) and qwen3 (attention_bias) */
     int64_t bos_token_id, eos_token_id; /* -1: none (a list: its first) */
 };
 /* dir/config.json. A feature that we lack (sliding windows in use, other
@@ -23,8 +23,9 @@ enum status hf_config_read(struct hf_config *c, const char *dir, struct err *e) 
 /* Both RoPE forms, dtype and torch_dtype, floats written as floats; *text from mem_take. */
 char *hf_config_write(const struct hf_config *c, const char *dtype) LOCAL;
 char *hf_generation_config_write(const struct hf_config *c) LOCAL;
-/* tokenizer_config.json for PreTrainedTokenizerFast; eos text read from tokenizer.json (id eos);
- * NULL with e when it is not there. */
+/* tokenizer_config.json for PreTrainedTokenizerFast, of a SentencePiece model for LlamaTokenizer;
+ * eos text read from the tokenizer's bytes (id eos; -1: left out); NULL with e when it is not
+ * there. */
 char *hf_tokenizer_config_write(const char *tokenizer_json, size_t n, int64_t eos_token_id,
                                 int64_t max_length, struct err *e) LOCAL;
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "hf/json_text.h"
+#include "text/tokenizer.h"
 
 #include <string.h>
 
@@ -149,13 +150,52 @@ static const char *token_text(const json_t *root, int64_t id)
     return NULL;
 }
 
+static void add_text(struct json_text *t, const struct tokenizer *k, const char *key, int64_t id)
+{
+    size_t n = 0;
+    const char *text = k && id >= 0 ? tokenizer_text(k, (uint32_t)id, &n) : NULL;
+
+    if (!text)
+        return;
+    json_text_add(t, "  \"%s\": ", key);
+    json_text_string(t, text, n);
+    json_text_add(t, ",\n");
+}
+
+/* transformers reads the model itself, and from here what it puts round a text: as we do. */
+static char *model_config_write(const char *model, size_t n, int64_t eos_token_id,
+                                int64_t max_length, struct err *e)
+{
+    struct json_text t = { 0 };
+    struct tokenizer *k;
+    int64_t bos = -1;
+
+    if (tokenizer_open(&k, model, n, e) != OK && eos_token_id >= 0)
+        return NULL;
+    if (k)
+        bos = tokenizer_begin_of_text(k);
+    json_text_add(&t, "{\n  \"add_bos_token\": %s,\n  \"add_eos_token\": false,\n",
+                  bos >= 0 ? "true" : "false");
+    add_text(&t, k, "bos_token", bos);
+    json_text_add(&t, "  \"clean_up_tokenization_spaces\": false,\n");
+    add_text(&t, k, "eos_token", eos_token_id);
+    json_text_add(&t, "  \"legacy\": true,\n  \"model_max_length\": %lld,\n",
+                  (long long)max_length);
+    json_text_add(&t, "  \"tokenizer_class\": \"LlamaTokenizer\"\n}\n");
+    tokenizer_close(k);
+    return t.s;
+}
+
 char *hf_tokenizer_config_write(const char *tokenizer_json, size_t n, int64_t eos_token_id,
                                 int64_t max_length, struct err *e)
 {
     struct json_text t = { 0 };
-    json_t *root = json_read(tokenizer_json, n, "tokenizer.json", e);
+    json_t *root;
     const char *eos = NULL;
 
+    if (tokenizer_is_model(tokenizer_json, n))
+        return model_config_write(tokenizer_json, n, eos_token_id, max_length, e);
+    root = json_read(tokenizer_json, n, "tokenizer.json", e);
     if (!root)
         return NULL;
     if (eos_token_id >= 0)

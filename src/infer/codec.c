@@ -25,7 +25,8 @@ struct codec *codec_open(const char *json, size_t bytes, const char *path)
         return c;
     }
     if ((c->status = tokenizer_open(&c->t, json, bytes, &c->why)) != OK) {
-        err_prefix(&c->why, "the tokenizer.json of %s", path);
+        err_prefix(&c->why, "the tokenizer.%s of %s",
+                   tokenizer_is_model(json, bytes) ? "model" : "json", path);
         return c;
     }
     c->encoder = encoder_open(c->t);

@@ -124,6 +124,8 @@ static enum status read_tokenizer(struct source *m, const char *dir, struct err 
 {
     struct path p = inside(dir, "tokenizer.json");
 
+    if (!file_exists(p.text))
+        p = inside(dir, "tokenizer.model");
     return file_exists(p.text)
                ? file_read_text(p.text, TOKENIZER_MAX, &m->tokenizer_json, &m->tokenizer_bytes, e)
                : OK;

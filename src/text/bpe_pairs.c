@@ -65,7 +65,7 @@ int64_t pair_counts_get(const struct pair_counts *c, uint64_t pair)
 void pair_counts_close(struct pair_counts *c)
 {
     mem_give(c->slot);
-    *c = (struct pair_counts){ NULL };
+    *c = (struct pair_counts){ 0 };
 }
 
 /* ---- lists ---- */
@@ -123,7 +123,7 @@ void word_lists_close(struct word_lists *l)
     for (int32_t i = 0; i < l->nchunks; i++)
         mem_give(l->chunk[i].word);
     mem_give(l->chunk);
-    *l = (struct word_lists){ NULL };
+    *l = (struct word_lists){ 0 };
 }
 
 /* ---- queue ---- */

@@ -173,7 +173,8 @@ static enum status encode_all(struct encoder *c, const char *text, size_t n, int
                        (long long)u.at + 1);
     if (what & FRONT)
         add_ids(c->out, &c->t->template.front);
-    st = encode_text(c, text, n, what & FIRST, e);
+    st = c->t->spm ? tokenizer_encode_model(c->t, text, n, c->out, e)
+                   : encode_text(c, text, n, what & FIRST, e);
     if (st == OK && what & BACK)
         add_ids(c->out, &c->t->template.back);
     return st == OK ? encoder_flush(c, 1, e) : st;

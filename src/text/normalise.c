@@ -258,8 +258,12 @@ static void form_piece(const struct step *t, const char *text, size_t n, struct 
     mem_give(points);
 }
 
+/* In no form does this character change or join another; utf8proc up to 2.8 loses it behind a
+ * syllable: it is where the counting of trailing consonants begins, not one of them. */
+enum { HANGUL_NO_TRAIL = 0x11a7 };
+
 /* A piece ends before an ASCII character, once it is long, and at characters that the forms leave
- * alone: they are newer than the Unicode of the reference. */
+ * alone: most are newer than the Unicode of the reference. */
 static void run_form(const struct normaliser *m, const struct step *t, const char *text, size_t n,
                      struct buffer *to)
 {
@@ -269,7 +273,7 @@ static void run_form(const struct normaliser *m, const struct step *t, const cha
     while (at < n) {
         size_t k = (size_t)unicode_at(text + at, &c);
 
-        if (c >= 0x80 ? m->classes[c] & UNICODE_INERT : at - from > 4096) {
+        if (c >= 0x80 ? m->classes[c] & UNICODE_INERT || c == HANGUL_NO_TRAIL : at - from > 4096) {
             form_piece(t, text + from, at - from, to);
             from = at;
             if (c >= 0x80) {

@@ -101,11 +101,6 @@ static enum status refuse_other(const char *p, size_t n, const json_error_t *why
 {
     const char *space = memchr(p, ' ', n < 400 ? n : 400);
 
-    if (n > 2 && p[0] == '\n' && memchr(p, 0, n))
-        return err_set(
-            e, E_FILE,
-            "a SentencePiece model is not supported; take the tokenizer.json of the same "
-            "tokenizer (save_pretrained of a fast tokenizer of transformers writes it)");
     if (space && space > p && space + 2 < p + n && space[1] >= '0' && space[1] <= '9' &&
         p[0] != '{')
         return err_set(e, E_FILE,
@@ -117,11 +112,14 @@ static enum status refuse_other(const char *p, size_t n, const json_error_t *why
 enum status tokenizer_open(struct tokenizer **t, const void *bytes, size_t n, struct err *e)
 {
     json_error_t why;
-    json_t *o = json_loadb(bytes, n, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &why);
+    json_t *o;
     struct tokenizer *k;
     enum status st;
 
     *t = NULL;
+    if (tokenizer_is_model(bytes, n))
+        return tokenizer_open_model(t, bytes, n, e);
+    o = json_loadb(bytes, n, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &why);
     if (!o)
         return refuse_other(bytes, n, &why, e);
     k = tokenizer_new();
@@ -147,6 +145,7 @@ void tokenizer_close(struct tokenizer *t)
     split_free(&t->splitter);
     template_free(&t->template);
     detoken_free(&t->detoken);
+    tokenizer_close_model(t);
     mem_give(t);
 }
 
@@ -199,17 +198,14 @@ static int64_t special_of(const struct tokenizer *t, const char *const *names, i
 int64_t tokenizer_end_of_document(const struct tokenizer *t)
 {
     static const char *const names[] = {
-        "<|endoftext|>",
-        "<|end_of_text|>",
-        "</s>",
-        "<eos>",
-        "<|eos|>",
-        "[EOS]",
-        "<EOT>",
-        "<\xef\xbd\x9c"
-        "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+        "<|endoftext|>", "<|end_of_text|>",
+        "</s>",          "<eos>",
+        "<|eos|>",       "[EOS]",
+        "<EOT>",         "<\357\275\234end\342\226\201of\342\226\201sentence\357\275\234>",
     };
 
+    if (t->spm)
+        return tokenizer_model_end(t);
     if (t->template.back.n)
         return t->template.back.at[t->template.back.n - 1];
     return special_of(t, names, COUNT_OF(names));
@@ -224,10 +220,11 @@ int64_t tokenizer_begin_of_text(const struct tokenizer *t)
         "<|bos|>",
         "[BOS]",
         "<|startoftext|>",
-        "<\xef\xbd\x9c"
-        "begin\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+        "<\357\275\234begin\342\226\201of\342\226\201sentence\357\275\234>",
     };
 
+    if (t->spm)
+        return tokenizer_model_begin(t);
     if (t->template.front.n)
         return t->template.front.at[0];
     return special_of(t, names, COUNT_OF(names));
@@ -246,6 +243,10 @@ void tokenizer_describe(const struct tokenizer *t, char *text, size_t bytes)
     size_t n = 0;
     const char *name = end < 0 ? "none" : tokenizer_text(t, (uint32_t)end, &n);
 
+    if (t->spm) {
+        snprintf(text, bytes, "SentencePiece model, %u ids, end of document %.60s", t->size, name);
+        return;
+    }
     for (int i = 0; i < t->splitter.n && !pattern; i++)
         pattern = pattern_name(&t->splitter.stage[i].pattern);
     snprintf(text, bytes, "%s BPE, %u ids (%d added), %lld merges%s%s%s, end of document %.60s",

@@ -1,19 +1,24 @@
 /* A tokenizer of the BPE families, from the bytes of its tokenizer.json: ids as the `tokenizers`
- * library gives them. Read-only once open, shared by threads; encoder.h and decoder.h use it. */
+ * library gives them; or of a SentencePiece model: ids of that library. Read-only once open, shared
+ * by threads; encoder.h and decoder.h use it. */
 #ifndef TEXT_TOKENIZER_H
 #define TEXT_TOKENIZER_H
 #include "base/err.h"
 
 struct tokenizer;
 
-/* Pure: no files, no state. E_FILE names the part that is wrong or not supported, by its place in
- * the file (the caller puts the path in front); then *t is NULL. */
+/* Pure: no files, no state. The bytes are a tokenizer.json or a SentencePiece .model: the first
+ * byte tells; a model's template puts its <s> in front, if it has one. E_FILE names the part that
+ * is wrong or not supported, by its place in the file (the caller puts the path in front); then *t
+ * is NULL. */
 enum status tokenizer_open(struct tokenizer **t, const void *bytes, size_t n, struct err *e) LOCAL;
 /* The same from a rank file of tiktoken (lines of base64, a space and the rank, which is the id)
  * and the encoding it belongs to: gpt2, cl100k, o200k, qwen. Its special tokens are not in the
  * file; of them there is <|endoftext|>. E_INPUT: another name. */
 enum status tokenizer_open_ranks(struct tokenizer **t, const void *bytes, size_t n,
                                  const char *encoding, struct err *e) LOCAL;
+/* Do the bytes look like a SentencePiece model? */
+int tokenizer_is_model(const void *bytes, size_t n) LOCAL;
 void tokenizer_close(struct tokenizer *t) LOCAL; /* NULL is fine */
 
 uint32_t tokenizer_vocab_size(const struct tokenizer *t) LOCAL; /* largest id + 1 */

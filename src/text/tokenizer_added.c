@@ -174,6 +174,26 @@ enum status tokenizer_add_token(struct tokenizer *t, const char *content, uint32
     place_token(t, a);
     return build_finders(t, e);
 }
+
+enum status tokenizer_mark_special(struct tokenizer *t, const uint32_t *ids, size_t n,
+                                   struct err *e)
+{
+    begin(t, n);
+    for (size_t i = 0; i < n; i++) {
+        struct added_token *a = &t->added[t->nadded++];
+        size_t length;
+        const char *text = tokenizer_text(t, ids[i], &length);
+
+        a->n = length;
+        a->content = mem_copy_text(text);
+        a->id = ids[i];
+        a->special = 1;
+    }
+    for (int i = 0; i < t->nadded; i++)
+        place_token(t, &t->added[i]);
+    return build_finders(t, e);
+}
+
 /* ---- may long texts be cut? ---- */
 
 static int model_is_cuttable(const struct model *m, const struct buffer *space)

