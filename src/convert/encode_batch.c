@@ -213,7 +213,7 @@ void encode_run(struct encode *w, const struct batch_head *h, const char *text, 
 
     w->r = r;
     w->ids.n = 0;
-    r->h = (struct encoded_head){ OK };
+    r->h = (struct encoded_head){ .status = OK };
     r->e.text[0] = 0;
     if (w->how.replace)
         clean(w, &text, &n);

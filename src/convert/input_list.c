@@ -198,7 +198,7 @@ enum status input_list_make(struct input_list *l, const char *const *operands, i
 {
     enum status st = OK;
 
-    *l = (struct input_list){ NULL };
+    *l = (struct input_list){ 0 };
     for (int i = 0; i < n && st == OK; i++)
         st = add_operand(l, operands[i], format, e);
     return st;
@@ -220,5 +220,5 @@ void input_list_free(struct input_list *l)
     for (int64_t i = 0; i < l->n; i++)
         mem_give(l->at[i].path);
     mem_give(l->at);
-    *l = (struct input_list){ NULL };
+    *l = (struct input_list){ 0 };
 }

@@ -123,7 +123,7 @@ int peers_poll(struct peers *p)
 void peers_close(struct peers *p)
 {
     struct batch_head end = { .number = ENDED };
-    struct request r = { NULL };
+    struct request r = { 0 };
 
     for (int rank = 1; rank < p->world->size; rank++) {
         comm_send(p->world, NULL, at(&end), sizeof end, U8, rank, TAG_HEAD, &r);
