@@ -19,14 +19,14 @@ LOSS = 2e-6
 FIRST_LOSS, FIRST_NORM, LAST_LOSS = 2e-3, 1e-2, 1e-2
 
 
-def emulated(case, folder, name, layout, dtype='float32', program=DEVICE, env=None, **more):
-    """-> the run's directory"""
+def emulated(case, folder, name, layout, dtype='float32', program=DEVICE, env=None, groups='', **more):
+    """groups: more of the deck. -> the run's directory"""
     d = os.path.join(folder, f'{case.name}-{name}-{dtype}-{layout}'.replace(' ', ''))
     n = int(np.prod(layout))
     device = {'device': 'cpu' if program == CPU else 'cuda', 'threads': 1}
     path = case.deck(d, *layout, dtype=dtype, run={**device, **more.pop('run', {})}, **more)
     with open(path) as f: text = f.read()
-    with open(path, 'w') as f: f.write(text.replace("'reference'", "'auto'"))
+    with open(path, 'w') as f: f.write(text.replace("'reference'", "'auto'") + groups)
     r = run(['pretrain' if program == CPU else program, path], n=n, env={'CUEMU_DEVICES': str(n), **(env or {})})
     if r.returncode: raise RuntimeError(f'{name} {layout} {dtype}: exit {r.returncode}: {last(r)}')
     return d
@@ -69,6 +69,17 @@ def twenty(case, folder, layout, dtype, attention='auto'):
         shared = emulated(case, folder, 'shared', layout, dtype, **common, env={'CUEMU_STREAMS': 'lazy', **ONE_DEVICE})
         if numbers(lazy) != numbers(shared): return 'NCCL and the host memory differ'
     return near(lazy, metrics(cpu), dtype)
+
+
+def stages(case, folder, layout, dtype):
+    """Longer sequences from step 3, shorter ones from step 5; evaluations keep the length of the deck."""
+    common = {'steps': 6, 'data': {'validation': case.tokens}, 'eval': {'interval': 2, 'batches': 1},
+              'groups': '&stage /\n&stage start_step = 3, sequence_length = 48 /\n&stage start_step = 5, sequence_length = 8 /\n'}
+    device, cpu = (metrics(emulated(case, folder, 'stages-' + p.split('/')[-1], layout, dtype, program=p, **common)) for p in (DEVICE, CPU))
+    if [m['valid_tokens'] for m in device] != [64, 64, 192, 192, 32, 32]: return 'counted labels'
+    limit = LOSS if dtype == 'float32' else LAST_LOSS
+    off = [relative(a[k], b[k]) for a, b in zip(device, cpu) for k in ('loss', 'validation_loss') if k in b]
+    return '' if len(off) == 9 and max(off) <= limit else f'{len(off)} losses, off by {max(off):.1e}'
 
 
 def resume(case, folder):
@@ -237,6 +248,8 @@ def main():
         for dtype in ('float32', 'bfloat16'):
             attempt(tap, f'20 steps, {dtype} {layout}', lambda: twenty(small(cases['gqa']), folder, layout, dtype, 'own' if layout[1] == 2 else 'auto'))
     attempt(tap, '20 steps, float16', lambda: twenty(small(cases['gqa']), folder, (1, 1, 1), 'float16'))
+    for layout, dtype in (((1, 1, 1), 'bfloat16'), ((1, 2, 1), 'float32'), ((1, 1, 2), 'bfloat16')):
+        attempt(tap, f'stages of other lengths, {dtype} {layout}', lambda: stages(small(cases['gqa']), folder, layout, dtype))
     for dtype in ('float32', 'bfloat16'):
         attempt(tap, f'offload of the optimiser, {dtype}', lambda: offload(copy.deepcopy(cases['tied']), folder, (2, 1, 1) if dtype == 'float32' else (1, 1, 1), dtype))
     if not REAL: attempt(tap, 'the choice of attention', lambda: attention(copy.deepcopy(small(cases['gqa'])), folder))
