@@ -10,9 +10,16 @@ DTYPE = {'train': {'dtype': 'bfloat16'}}
 
 
 def prose(s):
-    """Text to learn from: the bytes of our own documents."""
-    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../doc')
-    text = b''.join(open(os.path.join(folder, f), 'rb').read() for f in ('design.md', 'tutorial.md', 'checkpoint.md'))
+    """Text to learn from, always the same: sentences of 200 words, each followed by one of a few."""
+    r = np.random.default_rng(1)
+    words = [bytes(r.integers(97, 123, r.integers(2, 9)).astype(np.uint8)) + b' ' for _ in range(200)]
+    follows = r.integers(0, 200, (200, 4))
+    text, w = b'', 0
+    while len(text) < 100000:
+        text += words[w]
+        w = follows[w, min(r.geometric(0.5), 4) - 1]
+        if r.random() < 0.1:
+            text = text[:-1] + b'.\n'
     return {'train': token_file(s.path('prose.h5'), list(text))}
 
 
@@ -22,8 +29,8 @@ def smooth(name, s, over):
 
 
 def curve(tap, s):
-    """The loss stays within 1 % of float32's, smoothed over 20 steps."""
-    kw = dict(steps=80, seq=64, batch=16, data=prose(s), optim={'learning_rate': 3e-3, 'warmup_steps': 5})
+    """The loss stays within 0.2 % of float32's, smoothed over 20 steps. At three times this learning rate paths part by chance."""
+    kw = dict(steps=80, seq=64, batch=16, data=prose(s), optim={'learning_rate': 1e-3, 'warmup_steps': 5})
     s.go('curve-float32', **kw)
     truth = smooth('curve-float32', s, 20)
     for dtype, layout in (('bfloat16', {}), ('bfloat16', {'dp': 2, 'tp': 2, 'pp': 2}), ('float16', {})):
@@ -31,7 +38,7 @@ def curve(tap, s):
         s.go(name, train={'dtype': dtype}, parallel=layout, **kw)
         off = np.max(np.abs(smooth(name, s, 20) / truth - 1))
         tap.ok(
-            off <= 1e-2 and truth[-1] < 0.75 * truth[0],
+            off <= 2e-3 and truth[-1] < 0.75 * truth[0],
             f'{dtype} {layout}: the loss follows float32 from {truth[0]:.2f} to {truth[-1]:.2f} (off by {100 * off:.2f} %)',
         )
 
