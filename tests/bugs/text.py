@@ -2,7 +2,7 @@
 32 bits, ids above 65535, templates with and without an end token, whole words before merges, added tokens, NUL bytes, and
 texts without a break. Ids are written down here or follow from the vocabulary; tests/interop compares with the libraries."""
 
-import os, resource, sys, time
+import os, resource, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 from tiny import *
@@ -192,18 +192,18 @@ def b59(tap, s):
             for _ in range(size // len(words)):
                 f.write(words)
             f.write('"}\n')
-        begin = time.time()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         r = run(['pretrain-data', 'tokenize', '--tokenizer', path, '-o', s.path('long.h5'), s.path('long.jsonl')])
-        took.append(time.time() - begin)
+        took.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
         if r.returncode:
             return tap.ok(False, f'B59: {last(r)}')
         counts.append(int(r.stdout.split(' tokens')[0].split()[-1].replace(',', '')))
         os.remove(s.path('long.h5'))
     os.remove(s.path('long.jsonl'))
     most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    tap.ok(took[1] < 3 * took[0] + 1, f'B59: a line of 200 MB: {took[1]:.1f} s, of half of it {took[0]:.1f} s')
+    tap.ok(took[1] < 3 * took[0], f'B59: a line of 200 MB: {took[1]:.1f} s of processor time, of half of it {took[0]:.1f} s')
     tap.ok(abs(counts[1] - 2 * counts[0]) <= 2, f'B59: and twice as many tokens: {counts}')
-    tap.ok(most < 4 * size, f'B59: in {most >> 20} MiB')
+    tap.ok(most < 5 * size, f'B59: in {most >> 20} MiB')  # the line, its text, four bytes an id
 
 
 def main():
