@@ -28,7 +28,11 @@ static void test_seen(void)
     bytes = (mem_resident() - before) / N;
     tap_ok(fresh == N && again == 0, "a million hashes, each new once");
     printf("# %lld bytes each\n", (long long)bytes);
+#ifdef __SANITIZE_ADDRESS__
+    tap_skip(1, "the sanitizer keeps what is given back");
+#else
     tap_ok(bytes <= 24, "in at most 24 bytes each");
+#endif
     tap_ok(seen_add(s, zero) && !seen_add(s, zero), "a hash of zeros");
     seen_close(s);
 }
