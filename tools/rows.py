@@ -1,10 +1,8 @@
-#!/usr/bin/env python3
 """Rows of a data set as JSON lines {"text": ...} on standard output, a batch at a time:
 
     python3 rows.py PATH --field text | pretrain-data tokenize ... --format jsonl -
 
 PATH: a parquet file, a folder of them, or a folder that `save_to_disk` of the library datasets wrote. Needs pyarrow."""
-
 import argparse
 import json
 import os

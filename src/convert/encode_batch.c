@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
+#include "convert/json_field.h"
 #include "convert/jsonl.h"
 #include "data/tokens.h"
 #include "text/utf8.h"
@@ -16,6 +17,7 @@ struct encode {
     struct document_encoder *encoder;
     struct ids ids;
     struct buffer clean; /* the batch with U+FFFD */
+    struct buffer field; /* of a JSON line, without escapes */
     struct encoded *r;
 };
 
@@ -35,6 +37,7 @@ void encode_close(struct encode *w)
     document_encoder_close(w->encoder);
     ids_free(&w->ids);
     buffer_free(&w->clean);
+    buffer_free(&w->field);
     mem_give(w);
 }
 
@@ -135,16 +138,20 @@ static enum status add_json(struct encode *w, int64_t number, const char *line, 
                             struct err *e)
 {
     struct jsonl_line at = { "", w->how.field, number };
+    struct utf8_check u = { 0 };
     json_t *value = NULL;
     const char *text;
     size_t bytes;
-    enum status st;
+    enum status st = OK;
 
     if (jsonl_is_blank(line, n))
         return OK;
-    st = jsonl_parse(&value, &at, line, n, e);
-    if (st == OK)
-        st = jsonl_field(value, &at, &text, &bytes, e);
+    if (utf8_check_add(&u, line, n) || utf8_check_end(&u) ||
+        !json_field(line, n, at.field, &w->field, &text, &bytes)) {
+        st = jsonl_parse(&value, &at, line, n, e);
+        if (st == OK)
+            st = jsonl_field(value, &at, &text, &bytes, e);
+    }
     if (st == OK && (st = add_document(w, text, bytes, 1, 1, e)) != OK)
         err_prefix(e, ":%lld", (long long)number);
     json_decref(value);
@@ -203,6 +210,8 @@ static void store(struct encode *w)
         ids_free(&w->ids);
     if (w->clean.room > KEPT)
         buffer_free(&w->clean);
+    if (w->field.room > KEPT)
+        buffer_free(&w->field);
 }
 
 void encode_run(struct encode *w, const struct batch_head *h, const char *text, struct encoded *r)

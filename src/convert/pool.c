@@ -70,7 +70,6 @@ struct pool *pool_open(const struct encode_how *how, int threads, int room)
     pthread_mutex_init(&p->m, NULL);
     pthread_cond_init(&p->put, NULL);
     pthread_cond_init(&p->done, NULL);
-    p->own = encode_open(how);
     sigfillset(&all); /* signals are the main thread's */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     for (int i = 0; i < threads - 1; i++) {
@@ -80,6 +79,7 @@ struct pool *pool_open(const struct encode_how *how, int threads, int room)
             die(E_RESOURCE, "thread %d of %d cannot be started: %s", i + 2, threads, strerror(rc));
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    p->own = encode_open(how);
     return p;
 }
 

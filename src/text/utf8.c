@@ -111,6 +111,6 @@ size_t utf8_whole(const char *bytes, size_t n)
 {
     for (size_t k = 1; k <= 4 && k <= n; k++)
         if (((unsigned char)bytes[n - k] & 0xc0) != 0x80)
-            return n - k ? n - k : n;
+            return n - k;
     return n;
 }

@@ -17,6 +17,7 @@ int utf8_check_end(const struct utf8_check *u) LOCAL; /* nonzero: the last chara
 /* The bytes with U+FFFD in place of what is not UTF-8, one for each longest begin of a character
  * that does not go on (Unicode's "maximal subpart"). to: [3 n]. Returns its bytes; *count grows. */
 size_t utf8_replace(char *to, const char *bytes, size_t n, int64_t *count) LOCAL;
-/* At most n: bytes behind which a text can be cut so that both parts are replaced as the whole. */
+/* At most n: bytes behind which a text can be cut so that both parts are replaced as the whole; 0:
+ * of fewer than four. */
 size_t utf8_whole(const char *bytes, size_t n) LOCAL;
 #endif

@@ -147,8 +147,16 @@ def compare(name, path, theirs, texts, special=True, back=None):
         ok(not bad, f'{name}: decode(encode(x)) = x', f'{len(bad)} differ', *bad[:3])
 
 
+def in_parts(name, path, texts):
+    """A text that is cut wherever we think it can be."""
+    rows = [t.encode() for t in texts]
+    bad = [x for x in zip(texts, ours('special', path, rows), ours('parts', path, rows)) if x[1] != x[2]]
+    ok(not bad, f'{name}: ids of {len(texts)} texts in parts', f'{len(bad)} differ', *bad[:3])
+
+
 def soak(name, path, theirs, back):
     compare(name, path, theirs, random_texts(1, 1000), back=back)
+    in_parts(name, path, random_texts(1, 100000 if SOAK else 2000) + [t[:20000] for t in source_texts(60)])
     for seed in range(2, 14 if SOAK else 2):
         compare(name, path, theirs, random_texts(seed, 20000))
     compare(f'{name}, code points', path, theirs, code_points(1 if SOAK else 17))
@@ -208,11 +216,12 @@ def small():
             texts = [t for t in texts if t[:1] != 'l']
         total += len(texts)
         want = [e.ids for e in Tokenizer.from_str(text).encode_batch(texts)]
-        for t, w, h in zip(texts, want, ours('special', path, [t.encode() for t in texts])):
-            if w != h:
-                bad += 1
-                why.append((name, t, w, h))
-    ok(not bad, f'small tokenizers: ids of {total} texts', f'{bad} differ', *why[:4])
+        for mode in ('special', 'parts'):
+            for t, w, h in zip(texts, want, ours(mode, path, [t.encode() for t in texts])):
+                if w != h:
+                    bad += 1
+                    why.append((name, mode, t, w, h))
+    ok(not bad, f'small tokenizers: ids of {total} texts, whole and in parts', f'{bad} differ', *why[:4])
 
 
 def sentencepiece_model(name, path, texts):

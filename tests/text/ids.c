@@ -1,8 +1,9 @@
-/* usage: ids encode|special|literal|decode|skip TOKENIZER [ENCODING] < FRAMES > FRAMES; with
+/* usage: ids encode|special|parts|literal|decode|skip TOKENIZER [ENCODING] < FRAMES > FRAMES; with
  * ENCODING the file is one of tiktoken's. A frame is a count, uint32, and so many bytes (texts) or
- * uint32 (ids). special: with the template; literal: contents of special tokens are text; skip:
- * without special tokens. A text that is refused gives the frame 0xffffffff. Messages go to stderr,
- * exit 1. */
+ * uint32 (ids). special: with the template; parts: the same,
+ * but cut at every place where tokenizer_cut() allows it; literal: contents of special tokens are
+ * text; skip: without special tokens. A text that is refused gives the frame 0xffffffff. Messages
+ * go to stderr, exit 1. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,11 +26,31 @@ static int read_frame(struct buffer *b, size_t unit)
 static void write_frame(const void *p, uint32_t n, size_t unit)
 {
     fwrite(&n, 4, 1, stdout);
-    if (n && n != UINT32_MAX)
+    if (p && n && n != UINT32_MAX)
         fwrite(p, unit, n, stdout);
 }
 
-static int encode(const struct tokenizer *t, int special, int literal)
+static int parts; /* texts that were cut */
+
+static enum status encode_parts(const struct tokenizer *t, struct encoder *c,
+                                const struct buffer *in, struct ids *out, struct err *e)
+{
+    size_t from = 0;
+    enum status st = OK;
+
+    for (size_t seen = 2; seen < in->n && st == OK; seen++) {
+        size_t to = from + 2 < seen ? tokenizer_cut(t, in->at + from, seen - from, 0) : 0;
+
+        if (!to)
+            continue;
+        parts += from == 0;
+        st = encoder_part(c, in->at + from, to, from == 0, 0, out, e);
+        from += to;
+    }
+    return st == OK ? encoder_part(c, in->at + from, in->n - from, from == 0, 1, out, e) : st;
+}
+
+static int encode(const struct tokenizer *t, int special, int literal, int cut)
 {
     struct encoder *c = encoder_open(t);
     struct buffer in = { 0 };
@@ -40,7 +61,8 @@ static int encode(const struct tokenizer *t, int special, int literal)
     while (read_frame(&in, 1)) {
         out.n = 0;
         e.text[0] = 0;
-        if (encoder_encode(c, in.at, in.n, special, &out, &e) == OK) {
+        if ((cut ? encode_parts(t, c, &in, &out, &e)
+                 : encoder_encode(c, in.at, in.n, special, &out, &e)) == OK) {
             write_frame(out.at, (uint32_t)out.n, 4);
         } else {
             fprintf(stderr, "%s\n", e.text);
@@ -95,7 +117,9 @@ int main(int argc, char **argv)
     if (argv[1][0] == 'd' || argv[1][1] == 'k')
         bad = decode(t, argv[1][1] == 'k');
     else
-        bad = encode(t, argv[1][0] == 's', argv[1][0] == 'l');
+        bad = encode(t, argv[1][0] == 's', argv[1][0] == 'l', argv[1][0] == 'p');
+    if (argv[1][0] == 'p')
+        fprintf(stderr, "%d texts were cut\n", parts);
     tokenizer_close(t);
     return bad;
 }
