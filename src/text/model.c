@@ -197,5 +197,7 @@ void model_index(struct model *m, int bytes)
     } else {
         index_pairs(m);
     }
+    if (m->ignore_merges)
+        strings_make_filter(m->bytes ? &m->raw : &m->names);
     model_joins(m);
 }

@@ -73,6 +73,13 @@ static inline uint64_t others(const struct scan_masks *m)
 
 /* ---- masks ---- */
 
+static inline void add_class(struct scan_masks *m, uint8_t class, uint64_t bytes)
+{
+    m->letter |= class & UNICODE_LETTER ? bytes : 0;
+    m->number |= class & UNICODE_NUMBER ? bytes : 0;
+    m->space |= class & UNICODE_SPACE ? bytes : 0;
+}
+
 /* Characters beyond ASCII: all their bytes get the class. Returns whether one is a space. */
 static int classify_high(struct scan *s, const char *text, size_t n)
 {
@@ -80,27 +87,21 @@ static int classify_high(struct scan *s, const char *text, size_t n)
 
     for (size_t w = 0; w * 64 < n; w++)
         for (uint64_t high = s->m[w].high; high;) {
-            size_t i = w * 64 + (size_t)__builtin_ctzll(high), k;
+            int i = __builtin_ctzll(high), k;
+            uint64_t bytes;
             uint32_t c;
             uint8_t class;
 
-            k = (size_t)unicode_at(text + i, &c);
+            k = unicode_at(text + w * 64 + i, &c);
             class = s->classes[c];
-            for (size_t j = i; j < i + k; j++) {
-                uint64_t bit = (uint64_t)1 << (j & 63);
-
-                s->m[j >> 6].letter |= class & UNICODE_LETTER ? bit : 0;
-                s->m[j >> 6].number |= class & UNICODE_NUMBER ? bit : 0;
-                s->m[j >> 6].space |= class & UNICODE_SPACE ? bit : 0;
-            }
+            bytes = ((uint64_t)1 << k) - 1;
+            add_class(&s->m[w], class, bytes << i);
             wide_space |= class & UNICODE_SPACE;
-            if (i + k >= (w + 1) * 64) {
-                /* its last bytes are in the next word */
-                for (size_t j = (w + 1) * 64; j < i + k; j++)
-                    s->m[w + 1].high &= ~((uint64_t)1 << (j & 63));
-                break;
+            if (i + k > 64) { /* its last bytes are in the next word */
+                add_class(&s->m[w + 1], class, bytes >> (64 - i));
+                s->m[w + 1].high &= ~(bytes >> (64 - i));
             }
-            high &= ~(uint64_t)0 << (i + k - w * 64);
+            high &= ~(bytes << i);
         }
     return wide_space;
 }
@@ -215,20 +216,66 @@ static void move_wide_spaces(struct scan *s, const char *text, size_t n, size_t 
         }
 }
 
+/* The first of the spaces that end before `at`; `at`: there is none. */
+static size_t spaces_begin(const struct scan *s, size_t at)
+{
+    while (at > 0) {
+        size_t w = (at - 1) >> 6;
+        uint64_t no = ~s->m[w].space << (63 - ((at - 1) & 63));
+
+        if (no)
+            return at - (size_t)__builtin_clzll(no);
+        at = w << 6;
+    }
+    return 0;
+}
+
+/* Where the spaces from `at` on end. */
+static size_t spaces_end(const struct scan *s, size_t at, size_t n)
+{
+    while (at < n) {
+        uint64_t no = ~s->m[at >> 6].space >> (at & 63);
+
+        if (no) {
+            at += (size_t)__builtin_ctzll(no);
+            return at < n ? at : n;
+        }
+        at = (at | 63) + 1;
+    }
+    return n;
+}
+
+/* The last newline in front of `at`; there is one. */
+static size_t last_newline(const struct scan *s, size_t at)
+{
+    for (;;) {
+        size_t w = (at - 1) >> 6;
+        uint64_t yes = s->m[w].newline << (63 - ((at - 1) & 63));
+
+        if (yes)
+            return at - 1 - (size_t)__builtin_clzll(yes);
+        at = w << 6;
+    }
+}
+
+static void clear_starts(struct scan *s, size_t from, size_t to)
+{
+    while (from < to) {
+        size_t end = (from | 63) + 1 < to ? (from | 63) + 1 : to;
+
+        s->start[from >> 6] &= ~(~(uint64_t)0 >> (64 - (end - from)) << (from & 63));
+        from = end;
+    }
+}
+
 /* A run of spaces with newlines: those right behind other characters belong to them; then up to the
  * last newline; then as without. */
 static size_t cut_lines(struct scan *s, size_t n, size_t first_newline)
 {
-    size_t b = first_newline, e = first_newline, last = first_newline, at;
+    size_t b = spaces_begin(s, first_newline), e = spaces_end(s, first_newline, n);
+    size_t last = last_newline(s, e), at = b;
 
-    while (b > 0 && HAS(s, space, b - 1))
-        b--;
-    for (; e < n && HAS(s, space, e); e++)
-        if (HAS(s, newline, e))
-            last = e;
-    for (at = b; at <= last; at++)
-        clear_start(s, at);
-    at = b;
+    clear_starts(s, b, last + 1);
     if (b > 0 && !HAS(s, letter, b - 1) && !HAS(s, number, b - 1))
         while (at < e && HAS(s, newline, at))
             at++;

@@ -56,15 +56,38 @@ struct strings_slot *strings_add(struct strings *s, const void *p, size_t n, uin
 int64_t strings_find(const struct strings *s, const void *p, size_t n)
 {
     const struct strings_slot *t;
+    uint32_t hash;
 
     if (!s->slot || n > s->longest)
         return -1;
-    t = find(s, short_hash(p, n), p, n);
+    hash = short_hash(p, n);
+    if (s->filter) {
+        uint32_t bit = hash >> (32 - s->filter_bits);
+
+        if (!(s->filter[bit >> 6] >> (bit & 63) & 1))
+            return -1;
+    }
+    t = find(s, hash, p, n);
     return t->hash ? (int64_t)t->value : -1;
+}
+
+void strings_make_filter(struct strings *s)
+{
+    s->filter_bits = 6;
+    while (s->filter_bits < 24 && (uint32_t)1 << s->filter_bits < 16 * s->count)
+        s->filter_bits++;
+    s->filter = mem_take(((size_t)1 << s->filter_bits) / 8);
+    for (uint32_t i = 0; s->slot && i <= s->mask; i++) {
+        uint32_t bit = s->slot[i].hash >> (32 - s->filter_bits);
+
+        if (s->slot[i].hash)
+            s->filter[bit >> 6] |= (uint64_t)1 << (bit & 63);
+    }
 }
 
 void strings_free(struct strings *s)
 {
     mem_give(s->slot);
+    mem_give(s->filter);
     buffer_free(&s->pool);
 }

@@ -10,12 +10,16 @@ struct strings {
         uint32_t hash, at, n, value; /* hash 0: empty */
     } * slot;
     uint32_t mask, count, longest;
+    uint64_t *filter; /* [2^filter_bits bits] by the hash; 0: no such string. NULL: not made */
+    int filter_bits;
     struct buffer pool; /* the strings, at most 4 GiB of them */
 };
 
 /* Returns the slot: .value is `value` if the string was new, else what it was. */
 struct strings_slot *strings_add(struct strings *s, const void *p, size_t n, uint32_t value) LOCAL;
 int64_t strings_find(const struct strings *s, const void *p, size_t n) LOCAL; /* -1: absent */
+/* When it is full: absent strings are then found absent with one access to a small table. */
+void strings_make_filter(struct strings *s) LOCAL;
 void strings_free(struct strings *s) LOCAL;
 
 static inline uint64_t strings_hash(const void *p, size_t n)

@@ -41,6 +41,35 @@ static size_t ascii_run(const unsigned char *p, size_t n)
     return i;
 }
 
+/* Whole characters beyond ASCII: how many bytes of them are good. It stops at ASCII, near the end
+ * and at what it does not take, which is looked at byte by byte. */
+static size_t high_run(const unsigned char *p, size_t n)
+{
+    size_t i = 0;
+
+    while (i + 4 <= n && p[i] >= 0x80) {
+        uint32_t x, c;
+
+        memcpy(&x, p + i, 4); /* little-endian: the first byte is the lowest */
+        if ((x & 0xc0e0) == 0x80c0 && (x & 0x1e)) {
+            i += 2;
+        } else if ((x & 0xc0c0f0) == 0x8080e0) {
+            c = (x & 0xf) << 12 | (x >> 2 & 0xfc0) | (x >> 16 & 0x3f);
+            if (c < 0x800 || c - 0xd800 < 0x800)
+                break;
+            i += 3;
+        } else if ((x & 0xc0c0c0f8) == 0x808080f0) {
+            c = (x & 7) << 18 | (x << 4 & 0x3f000) | (x >> 10 & 0xfc0) | (x >> 24 & 0x3f);
+            if (c - 0x10000 >= 0x100000)
+                break;
+            i += 4;
+        } else {
+            break;
+        }
+    }
+    return i;
+}
+
 int utf8_check_add(struct utf8_check *u, const void *bytes, size_t n)
 {
     const unsigned char *p = bytes;
@@ -49,8 +78,11 @@ int utf8_check_add(struct utf8_check *u, const void *bytes, size_t n)
     while (i < n) {
         if (u->need == 0) {
             i += ascii_run(p + i, n - i);
+            i += high_run(p + i, n - i);
             if (i == n)
                 break;
+            if (p[i] < 0x80)
+                continue;
             if (lead_take(u, p[i])) {
                 u->at += (int64_t)i;
                 return 1;

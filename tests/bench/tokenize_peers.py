@@ -2,7 +2,7 @@
 
 MB/s (10^6 bytes of UTF-8) of encoding prose, code and many languages with the patterns of GPT-2 and Llama 3, by
 processor time of one pinned thread. Cold: the first pass of a new process, as new text meets a tool; the best tool's
-and ours are compared by the medians of interleaved rounds."""
+and ours are compared within a round; medians over rounds."""
 import glob, html, json, os, re, statistics, subprocess, sys, time, zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'text'))
@@ -138,6 +138,12 @@ def measure(tool, path, name, text):
     return float(cold), float(warm), int(ids)
 
 
+def against(found, *peers):
+    """The median over rounds of ours by the best of these peers, cold, in the same round."""
+    return statistics.median(ours[0] / max(x[0] for x in theirs)
+                             for ours, *theirs in zip(found['ours'], *(found[p] for p in peers)))
+
+
 def main(rounds=5, *names):
     corpora = texts()
     print(f'{"":22}' + ''.join(f'{t:>18}' for t in TOOLS) + '   ours / best peer, tiktoken, tokenizers (cold)')
@@ -150,10 +156,9 @@ def main(rounds=5, *names):
             cold = {t: statistics.median(x[0] for x in f) for t, f in found.items()}
             warm = {t: statistics.median(x[1] for x in f) for t, f in found.items()}
             counts = {t: f[0][2] for t, f in found.items()}
-            best = max(cold['gigatoken'], cold['fastokens'])
             print(f'{name + ", " + corpus:22}' + ''.join(f'{cold[t]:8.1f} ({warm[t]:6.1f}) ' for t in TOOLS)
-                  + f'  {cold["ours"] / best:.2f}, {cold["ours"] / cold["tiktoken"]:.1f}, '
-                  f'{cold["ours"] / cold["tokenizers"]:.0f}'
+                  + f'  {against(found, "gigatoken", "fastokens"):.2f}, {against(found, "tiktoken"):.1f}, '
+                  f'{against(found, "tokenizers"):.0f}'
                   + ('' if len(set(counts.values())) == 1 else f'  ids differ: {counts}'))
             sys.stdout.flush()
     print('MB/s of processor time, cold (warm), medians of', rounds)

@@ -7,6 +7,7 @@
 #include "tests/tap.h"
 #include "text/byte_tokenizer.h"
 #include "text/decoder.h"
+#include "text/utf8.h"
 
 static struct tokenizer *open_text(const char *text)
 {
@@ -313,14 +314,43 @@ static void damaged(void)
     mem_give(json);
 }
 
+/* Whole texts are checked by characters, single bytes by states: the same answer, at the same byte.
+ */
+static void utf8(void)
+{
+    static const unsigned char edges[] = { 0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf,
+                                           0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec, 0xed, 0xee,
+                                           0xef, 0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xf8, 0xff };
+    enum { K = COUNT_OF(edges) };
+    unsigned char p[8] = { 0xc3, 0xa9, 0, 0, 0, 0, 'a', 0x80 };
+    int differ = 0;
+
+    for (int i = 0; i < K * K * K * K; i++) {
+        struct utf8_check whole = { 0 }, steps = { 0 };
+        int bad = 0, faulty;
+
+        p[2] = edges[i % K];
+        p[3] = edges[i / K % K];
+        p[4] = edges[i / K / K % K];
+        p[5] = edges[i / K / K / K];
+        faulty = utf8_check_add(&whole, p, 7) || utf8_check_end(&whole);
+        for (int k = 0; k < 7 && !bad; k++)
+            bad = utf8_check_add(&steps, p + k, 1);
+        bad = bad || utf8_check_end(&steps);
+        differ += bad != faulty || whole.at != steps.at;
+    }
+    tap_ok(differ == 0, "UTF-8 by characters and by bytes: %d of %d differ", differ, K * K * K * K);
+}
+
 int main(void)
 {
-    tap_plan(12 + 3 + 6 + 1 + 1 + 2);
+    tap_plan(12 + 3 + 6 + 1 + 1 + 2 + 1);
     long_runs();
     windows();
     bytes();
     large_ids();
     one_by_one();
     damaged();
+    utf8();
     return tap_done();
 }

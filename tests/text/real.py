@@ -65,7 +65,8 @@ def halves(token, rank):
 
 
 def json_of_ranks(rank, regex, normalizer=None):
-    """A tokenizer.json of ranks; regex None: GPT-2's. Whole words first, as tiktoken does."""
+    """A tokenizer.json of ranks. regex None: GPT-2's, and merges alone, as in its own file; else whole words first, as
+    tiktoken does."""
     def name(token):
         return ''.join(LETTER[b] for b in token)
 
@@ -77,7 +78,7 @@ def json_of_ranks(rank, regex, normalizer=None):
         pre_tokenizer=dict(type='Sequence', pretokenizers=[cut, level]) if regex else level, post_processor=None,
         decoder=level, model=dict(
             type='BPE', dropout=None, unk_token=None, continuing_subword_prefix=None, end_of_word_suffix=None,
-            fuse_unk=False, byte_fallback=False, ignore_merges=True, vocab={name(t): r for t, r in rank.items()},
+            fuse_unk=False, byte_fallback=False, ignore_merges=bool(regex), vocab={name(t): r for t, r in rank.items()},
             merges=[[name(a), name(b)] for a, b in filter(None, pairs)])))
 
 
