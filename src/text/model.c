@@ -44,7 +44,7 @@ enum status model_add_name(struct model *m, const char *s, size_t n, uint32_t id
 static void place_tables(struct model *m, size_t room)
 {
     m->merge = arena_take_host(&m->arena, room * sizeof *m->merge);
-    m->maybe = arena_take_host(&m->arena, ((size_t)1 << MODEL_MAYBE_BITS) / 8);
+    m->maybe = arena_take_host(&m->arena, ((size_t)1 << (32 - m->maybe_shift)) / 8);
     m->joins = arena_take_host(&m->arena, ((size_t)1 << MODEL_JOIN_BITS) / 8);
     m->pair = arena_take_host(&m->arena, 65536 * sizeof *m->pair);
 }
@@ -57,6 +57,9 @@ void model_merges_begin(struct model *m, size_t n)
     while (room < 2 * n)
         room *= 2;
     m->merge_mask = (uint32_t)(room - 1);
+    m->maybe_shift = 32 - MODEL_MAYBE_BITS;
+    while (8 * room < (size_t)1 << (32 - m->maybe_shift))
+        m->maybe_shift++;
     arena_measure(&m->arena, "merges", NULL);
     place_tables(m, room);
     if (arena_open(&m->arena, &e) != OK)
@@ -69,7 +72,7 @@ void model_merges_begin(struct model *m, size_t n)
 void model_merge_add(struct model *m, uint32_t left, uint32_t right, uint32_t rank, uint32_t id)
 {
     uint32_t h = model_pair_hash(left, right), i = h & m->merge_mask;
-    uint32_t bit = h >> (32 - MODEL_MAYBE_BITS);
+    uint32_t bit = h >> m->maybe_shift;
 
     m->maybe[bit >> 6] |= (uint64_t)1 << (bit & 63);
     while (m->merge[i].id != MERGE_NONE && (m->merge[i].left != left || m->merge[i].right != right))

@@ -29,7 +29,9 @@ struct model {
     struct merge *merge;  /* [merge_mask + 1], by hash of (left, right)            */
     uint32_t merge_mask;
     int64_t nmerges;
-    uint64_t *maybe; /* 2^MODEL_MAYBE_BITS bits by the same hash: 0: there is no such merge */
+    uint64_t *maybe; /* bits by the same hash, hash >> maybe_shift: 0: there is no such merge */
+    int maybe_shift; /* 8 bits for each slot, at most 2^MODEL_MAYBE_BITS: few, that they stay near
+                      */
     struct model_pair {
         uint32_t rank, id; /* rank UINT32_MAX: none */
     } * pair;              /* with `bytes`: [65536], merges of single bytes, first byte * 256 */
@@ -60,7 +62,7 @@ static inline uint32_t model_pair_hash(uint32_t left, uint32_t right)
 }
 static inline const struct merge *model_merge(const struct model *m, uint32_t left, uint32_t right)
 {
-    uint32_t h = model_pair_hash(left, right), bit = h >> (32 - MODEL_MAYBE_BITS);
+    uint32_t h = model_pair_hash(left, right), bit = h >> m->maybe_shift;
 
     if (!(m->maybe[bit >> 6] >> (bit & 63) & 1))
         return NULL;
