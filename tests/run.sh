@@ -27,7 +27,7 @@ announce() {
 
 announce packages
 setup_packages $setup_build_packages g++ hdf5-tools python3 python3-venv python3-numpy python3-h5py \
-    ca-certificates libsentencepiece-dev sentencepiece clang libclang-rt-dev
+    ca-certificates strace libsentencepiece-dev sentencepiece clang libclang-rt-dev
 
 # For tests/interop: libraries if PyPI can be reached, else those tests are skipped.
 mkdir -p "$build" || stop "cannot make $build"

@@ -12,8 +12,9 @@
 
 /* The tokens go raw behind a reserved head of TOKENS_HEAD bytes. When their number is known, HDF5
  * makes an (all holes) skeleton of the true size beside; its head, which holds all metadata, is
- * copied into ours. The buffer is larger than the size up to which HDF5 may place the tokens
- * elsewhere, so nothing that might have to move has been written before the place is known. */
+ * copied into ours, or a small skeleton becomes the file. The buffer is larger than the size up to
+ * which HDF5 may place the tokens elsewhere, so nothing that might have to move has been written
+ * before the place is known. */
 enum { BUFFER_BYTES = 1 << 20 };
 
 struct tokens_writer {
@@ -30,6 +31,7 @@ struct tokens_writer {
     int64_t count;
     struct spool *documents; /* int64_t each */
     int new_document, finished;
+    int small; /* HDF5 places the tokens: the skeleton is filled, a later run may need our file */
 };
 
 static int64_t ndocuments(const struct tokens_writer *w)
@@ -337,22 +339,54 @@ static enum status skeleton_copy(struct tokens_writer *w, struct err *e)
 }
 
 /* What goes to places that only the skeleton knows. */
-static enum status write_rest(struct tokens_writer *w, const struct skeleton *s, struct err *e)
+static enum status write_rest(struct tokens_writer *w, const struct skeleton *s, struct file *f,
+                              struct err *e)
 {
     enum status st;
 
     BUG_IF(w->written && s->tokens != TOKENS_HEAD);
-    if ((st = file_write_at(&w->file, w->buffer, w->used, s->tokens + w->written, e)) != OK ||
-        (st = spool_copy(w->documents, &w->file, s->documents, e)) != OK)
+    if ((st = file_write_at(f, w->buffer, w->used, s->tokens + w->written, e)) != OK ||
+        (st = spool_copy(w->documents, f, s->documents, e)) != OK ||
+        (st = file_write_at(f, w->tokenizer_json, w->tokenizer_bytes, s->tokenizer, e)) != OK)
         return st;
-    return file_write_at(&w->file, w->tokenizer_json, w->tokenizer_bytes, s->tokenizer, e);
+    return file_sync(f, e);
+}
+
+static enum status fill_skeleton(struct tokens_writer *w, const struct skeleton *s, struct err *e)
+{
+    struct file f;
+    enum status st = file_open(&f, w->skeleton, FILE_UPDATE, e);
+
+    if (st != OK)
+        return st;
+    if ((st = write_rest(w, s, &f, e)) == OK)
+        return file_close(&f, e);
+    file_close(&f, NULL);
+    return st;
+}
+
+/* Killed at any moment, our file still has what a mark says of it. */
+static enum status fill(struct tokens_writer *w, const struct skeleton *s, struct err *e)
+{
+    enum status st;
+
+    if (w->small)
+        return fill_skeleton(w, s, e);
+    if ((st = skeleton_copy(w, e)) == OK)
+        st = write_rest(w, s, &w->file, e);
+    return st;
+}
+
+static const char *filled(const struct tokens_writer *w)
+{
+    return w->small ? w->skeleton : w->beside;
 }
 
 /* Read back what a reader would see: a mistake here must not cost a user's old file. */
 static enum status writer_prove(struct tokens_writer *w, struct err *e)
 {
     struct tokens t;
-    enum status st = tokens_open(&t, w->beside, e);
+    enum status st = tokens_open(&t, filled(w), e);
 
     if (st != OK)
         return st;
@@ -371,11 +405,9 @@ enum status tokens_writer_finish(struct tokens_writer *w, struct err *e)
         return OK;
     if (w->count == 0)
         return err_set(e, E_FILE, "%s: there are no tokens to write", w->path);
-    st = w->written ? OK : file_truncate(&w->file, 0, e); /* a sync may have put the buffer there */
-    if (st == OK && (st = skeleton_make(w, &s, e)) == OK && (st = skeleton_copy(w, e)) == OK)
-        st = write_rest(w, &s, e);
-    if (st == OK)
-        st = file_sync(&w->file, e);
+    w->small = w->written == 0;
+    if ((st = skeleton_make(w, &s, e)) == OK)
+        st = fill(w, &s, e);
     if (st == OK)
         st = file_close(&w->file, e);
     if (st == OK)
@@ -401,7 +433,7 @@ enum status tokens_writer_close(struct tokens_writer *w, struct err *e)
     enum status st = tokens_writer_finish(w, e);
 
     if (st == OK)
-        st = file_rename(w->beside, w->path, e);
+        st = file_rename(filled(w), w->path, e);
     if (st == OK)
         st = sync_parent(w->path, e);
     tokens_writer_cancel(w);
