@@ -455,7 +455,7 @@ enum status file_read_text(const char *path, size_t max, char **text, size_t *n,
     return st;
 }
 
-static enum status sync_parent(const char *path, struct err *e)
+enum status file_sync_parent(const char *path, struct err *e)
 {
     char *dir = mem_copy_text(path), *slash = strrchr(dir, '/');
     enum status st;
@@ -467,28 +467,30 @@ static enum status sync_parent(const char *path, struct err *e)
     return st;
 }
 
-enum status file_write_whole(const char *path, const void *buf, size_t n, struct err *e)
+enum status file_write_by(const char *beside, const char *path, const void *buf, size_t n,
+                          struct err *e)
 {
     struct file f;
-    size_t room = strlen(path) + 32;
-    char *beside = mem_take(room);
-    enum status st, closed;
+    enum status st = file_open(&f, beside, FILE_REPLACE, e), closed;
 
-    snprintf(beside, room, "%s.tmp-%ld", path, (long)getpid());
-    st = file_open(&f, beside, FILE_REPLACE, e);
-    if (st == OK)
-        st = file_write_at(&f, buf, n, 0, e);
-    if (st == OK)
+    if (st == OK && (st = file_write_at(&f, buf, n, 0, e)) == OK)
         st = file_sync(&f, e);
     closed = file_close(&f, e);
-    if (st == OK)
-        st = closed;
-    if (st == OK)
-        st = file_rename(beside, path, e);
-    if (st == OK)
-        st = sync_parent(path, e);
-    else
-        file_remove(beside, NULL);
+    st = st == OK ? closed : st;
+    if (st == OK && (st = file_rename(beside, path, e)) == OK)
+        return file_sync_parent(path, e);
+    file_remove(beside, NULL);
+    return st;
+}
+
+enum status file_write_whole(const char *path, const void *buf, size_t n, struct err *e)
+{
+    size_t room = strlen(path) + 32;
+    char *beside = mem_take(room);
+    enum status st;
+
+    snprintf(beside, room, "%s.tmp-%ld", path, (long)getpid());
+    st = file_write_by(beside, path, buf, n, e);
     mem_give(beside);
     return st;
 }

@@ -55,6 +55,9 @@ enum status file_list(const char *dir, char ***names, int *n, struct err *e) LOC
 /* Whole file as text with a final 0; *text from mem_take. Larger than max bytes: E_FILE. */
 enum status file_read_text(const char *path, size_t max, char **text, size_t *n,
                            struct err *e) LOCAL;
-/* Write beside, sync, rename over. */
+enum status file_sync_parent(const char *path, struct err *e) LOCAL; /* the folder it is in */
+/* Write beside, sync, rename over; the name beside is the caller's or has the process's number. */
+enum status file_write_by(const char *beside, const char *path, const void *buf, size_t n,
+                          struct err *e) LOCAL;
 enum status file_write_whole(const char *path, const void *buf, size_t n, struct err *e) LOCAL;
 #endif

@@ -5,10 +5,10 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "convert/byte_source.h"
+#include "convert/jsonl.h"
 #include "text/utf8.h"
 
 enum { BATCH = 1 << 18, KEPT = 4 * BATCH };
-#define LONGEST ((size_t)1 << 30)
 
 struct batches {
     struct batches_of of;
@@ -152,14 +152,11 @@ static enum status too_long(const struct batches *s, const struct batch *b, stru
     const char *path = byte_source_path(s->source);
 
     if (b->h.format != INPUT_TEXT)
-        return err_set(
-            e, E_FILE,
-            "%s:%lld: the line is longer than %zu MiB, and a line must fit in memory; split it",
-            path, (long long)s->place.lines + 1, LONGEST >> 20);
+        return jsonl_too_long(path, s->place.lines + 1, e);
     return err_set(e, E_FILE,
                    "%s: behind byte %lld there are %zu MiB without a place where this tokenizer "
                    "surely begins a new token, and they must fit in memory; split the text",
-                   path, (long long)s->place.at, LONGEST >> 20);
+                   path, (long long)s->place.at, JSONL_LINE_MAX >> 20);
 }
 
 /* What was read goes on with what is not taken. */
@@ -193,7 +190,7 @@ static enum status read_batch(struct batches *s, struct batch *b, struct err *e)
         }
         if (st != OK || (taken = cut(s, b, n, seen)) > 0 || s->at_end)
             break;
-        if (n >= LONGEST)
+        if (n >= JSONL_LINE_MAX)
             return too_long(s, b, e);
         seen = n;
         want = 2 * n > BATCH ? 2 * n : BATCH;

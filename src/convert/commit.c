@@ -21,10 +21,15 @@ struct commit {
     char journal_path[4096 + 64], hashes_path[4096 + 64];
     struct journal journal;
     struct journal_point p; /* what is committed */
-    enum part part;         /* of the present document */
-    int has_journal, no_journal;
+    int has_journal;
     double written; /* when */
 };
+
+/* Standard input has no journal: it cannot be read again. */
+static int is_journaled(const struct commit *c)
+{
+    return c->how.list->bytes >= 0;
+}
 
 /* F to twelve decimal places, so that floor(dF) is exact: 0.29 of 100 documents are 29. */
 static enum part part_of(const struct commit *c, int64_t d)
@@ -92,7 +97,7 @@ static int take_up(struct commit *c)
     const struct journal_point *from = NULL;
     char *why = mem_take(sizeof e->text), documents[32], tokens[32];
 
-    if (c->no_journal)
+    if (!is_journaled(c))
         snprintf(why, sizeof e->text, "standard input cannot be read again");
     else if (journal_read(c->journal_path, old, e) != OK)
         snprintf(why, sizeof e->text, "%s", e->text);
@@ -142,8 +147,7 @@ enum status commit_open(struct commit **out, const struct commit_how *how, struc
 
     *out = c;
     c->how = *how;
-    c->no_journal = how->list->bytes < 0;
-    if (c->no_journal)
+    if (!is_journaled(c))
         say("standard input cannot be read again: if this run is ended, the next starts over");
     c->journal.tokenizer = hash_bytes(how->x->json, how->x->bytes);
     c->journal.replace = how->replace;
@@ -154,8 +158,6 @@ enum status commit_open(struct commit **out, const struct commit_how *how, struc
     if (!c->has_journal || !take_up(c))
         st = start(c, e);
     *from = c->p.place;
-    if (c->p.kept)
-        c->part = part_of(c, c->p.kept - 1);
     c->written = clock_now();
     return st;
 }
@@ -203,6 +205,12 @@ static void note_begin(struct commit *c, int64_t input)
     c->journal.begin.place = (struct place){ .input = input };
 }
 
+/* Of the last document that was kept. */
+static struct tokens_writer *present(const struct commit *c)
+{
+    return c->writer[part_of(c, c->p.kept - 1)];
+}
+
 static enum status begin_document(struct commit *c, const uint64_t hash[2], struct err *e)
 {
     enum status st = OK;
@@ -215,8 +223,8 @@ static enum status begin_document(struct commit *c, const uint64_t hash[2], stru
     }
     if (c->hashes)
         st = spool_add(c->hashes, hash, 2 * sizeof *hash, e);
-    c->part = part_of(c, c->p.kept++);
-    tokens_writer_document(c->writer[c->part]);
+    c->p.kept++;
+    tokens_writer_document(present(c));
     return st;
 }
 
@@ -234,7 +242,7 @@ static enum status add_documents(struct commit *c, const struct work *w, struct 
         if (h->format != INPUT_TEXT || h->first)
             st = begin_document(c, in_parts ? w->batch.whole : d->hash, e);
         if (st == OK && !c->p.dropping)
-            st = tokens_writer_stored(c->writer[c->part], tokens, d->tokens, e);
+            st = tokens_writer_stored(present(c), tokens, d->tokens, e);
         tokens += (size_t)d->tokens * size;
     }
     return st;
@@ -254,7 +262,7 @@ enum status commit_add(struct commit *c, const struct work *w, struct err *e)
     c->p.specials += w->r.h.specials;
     c->p.replaced += w->r.h.replaced;
     c->p.place = w->batch.after;
-    if (c->no_journal || clock_now() - c->written < c->how.journal_seconds)
+    if (!is_journaled(c) || clock_now() - c->written < c->how.journal_seconds)
         return OK;
     return write_journal(c, e);
 }

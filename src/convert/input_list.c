@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "convert/unpack.h"
 #include "data/foreign.h"
 
 enum { DEPTH_MAX = 40 };
@@ -64,15 +65,9 @@ enum input_format input_format_of(const char *name)
 
 /* ---- files ---- */
 
-static int is_packed(const unsigned char *p, int64_t n)
-{
-    return n >= 4 && ((p[0] == 0x1f && p[1] == 0x8b) || memcmp(p, "\x28\xb5\x2f\xfd", 4) == 0 ||
-                      ((p[0] & 0xf0) == 0x50 && memcmp(p + 1, "\x2a\x4d\x18", 3) == 0));
-}
-
 enum status input_check(const char *path, int64_t *size, int64_t *changed, struct err *e)
 {
-    unsigned char head[FOREIGN_HEAD];
+    char head[FOREIGN_HEAD];
     struct foreign what;
     struct file f;
     int64_t n;
@@ -87,7 +82,7 @@ enum status input_check(const char *path, int64_t *size, int64_t *changed, struc
     n = min_i64(*size, FOREIGN_HEAD);
     st = file_read_at(&f, head, (size_t)n, 0, e);
     file_close(&f, NULL);
-    if (st != OK || is_packed(head, n))
+    if (st != OK || unpack_is(head, (size_t)n))
         return st;
     what = foreign_look(head, (size_t)n, *size);
     return what.is_text || what.is_raw

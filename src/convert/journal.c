@@ -31,21 +31,13 @@ static void put_point(struct json_text *t, const char *name, const struct journa
     json_text_add(t, "]");
 }
 
-/* Always by the same name beside, so that a kill leaves no more than one. After a crash of the
- * machine the old journal may stand there, and what it tells of does too. */
+/* Always by the same name beside, so that a kill leaves no more than one. */
 static enum status replace(const char *path, const char *text, size_t n, struct err *e)
 {
     char beside[4200];
-    struct file f;
-    enum status st;
 
     snprintf(beside, sizeof beside, "%s-new", path);
-    if ((st = file_open(&f, beside, FILE_REPLACE, e)) != OK)
-        return st;
-    if ((st = file_write_at(&f, text, n, 0, e)) == OK && (st = file_sync(&f, e)) == OK)
-        st = file_close(&f, e);
-    file_close(&f, NULL);
-    return st == OK ? file_rename(beside, path, e) : st;
+    return file_write_by(beside, path, text, n, e);
 }
 
 enum status journal_remove(const char *path, struct err *e)

@@ -6,7 +6,6 @@
 #include "text/utf8.h"
 
 enum { PIECE = 1 << 20 };
-#define LINE_MAX_BYTES ((size_t)1 << 30)
 
 struct jsonl {
     struct file *f;
@@ -53,11 +52,8 @@ static enum status fill(struct jsonl *j, struct err *e)
     memmove(j->buffer, j->buffer + j->used, j->filled - j->used);
     j->filled -= j->used;
     j->used = 0;
-    if (j->filled > LINE_MAX_BYTES)
-        return err_set(
-            e, E_FILE,
-            "%s:%lld: the line is longer than %zu MiB, and a line must fit in memory; split it",
-            j->f->path, (long long)j->line + 1, LINE_MAX_BYTES >> 20);
+    if (j->filled > JSONL_LINE_MAX)
+        return jsonl_too_long(j->f->path, j->line + 1, e);
     if (j->filled + n > j->room) {
         j->buffer = mem_grow(j->buffer, j->room, 2 * j->room);
         j->room *= 2;
@@ -89,6 +85,14 @@ static enum status next_line(struct jsonl *j, const char **line, size_t *bytes, 
     j->used += *bytes + (end != NULL);
     j->line++;
     return OK;
+}
+
+enum status jsonl_too_long(const char *path, int64_t number, struct err *e)
+{
+    return err_set(
+        e, E_FILE,
+        "%s:%lld: the line is longer than %zu MiB, and a line must fit in memory; split it", path,
+        (long long)number, JSONL_LINE_MAX >> 20);
 }
 
 void jsonl_pass_mark(const char **line, size_t *n)

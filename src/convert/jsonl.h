@@ -11,6 +11,9 @@ struct jsonl_line { /* for messages */
     const char *path, *field;
     int64_t number; /* from 1 */
 };
+/* A line must fit in memory: E_FILE for one of more than JSONL_LINE_MAX bytes. */
+#define JSONL_LINE_MAX ((size_t)1 << 30)
+enum status jsonl_too_long(const char *path, int64_t number, struct err *e) LOCAL;
 void jsonl_pass_mark(const char **line, size_t *n) LOCAL; /* a file's byte order mark */
 int jsonl_is_blank(const char *line, size_t n) LOCAL;
 /* An object, the caller's to json_decref; NULL, or another value, with E_FILE. */

@@ -140,18 +140,30 @@ static const struct kind kinds[] = {
     { "zstd", zstd_is, zstd_open, zstd_step, zstd_close },
 };
 
+static const struct kind *kind_of(const char *head, size_t n)
+{
+    for (int i = 0; i < COUNT_OF(kinds); i++)
+        if (kinds[i].is((const unsigned char *)head, n))
+            return &kinds[i];
+    return NULL;
+}
+
+int unpack_is(const char *head, size_t n)
+{
+    return kind_of(head, n) != NULL;
+}
+
 enum status unpack_open(struct unpack **out, const char *head, size_t n, struct err *e)
 {
-    enum status st = OK;
+    const struct kind *kind = kind_of(head, n);
+    enum status st;
 
     *out = NULL;
-    for (int i = 0; i < COUNT_OF(kinds) && !*out; i++)
-        if (kinds[i].is((const unsigned char *)head, n)) {
-            *out = mem_take(sizeof **out);
-            (*out)->kind = &kinds[i];
-            st = kinds[i].open(*out, e);
-        }
-    if (st != OK) {
+    if (!kind)
+        return OK;
+    *out = mem_take(sizeof **out);
+    (*out)->kind = kind;
+    if ((st = kind->open(*out, e)) != OK) {
         mem_give(*out);
         *out = NULL;
     }

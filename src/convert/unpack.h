@@ -12,6 +12,7 @@ struct unpack_step {
     const char *why; /* of damage */
 };
 
+int unpack_is(const char *head, size_t n) LOCAL; /* Do these bytes begin a packed file? */
 /* By the first bytes of a file: *u NULL if it is none of these. E_INPUT: this build cannot read it.
  */
 enum status unpack_open(struct unpack **u, const char *head, size_t n, struct err *e) LOCAL;

@@ -416,18 +416,6 @@ enum status tokens_writer_finish(struct tokens_writer *w, struct err *e)
     return st;
 }
 
-static enum status sync_parent(const char *path, struct err *e)
-{
-    char *dir = mem_copy_text(path), *slash = strrchr(dir, '/');
-    enum status st;
-
-    if (slash)
-        slash[slash == dir] = '\0';
-    st = file_sync_dir(slash ? dir : ".", e);
-    mem_give(dir);
-    return st;
-}
-
 enum status tokens_writer_close(struct tokens_writer *w, struct err *e)
 {
     enum status st = tokens_writer_finish(w, e);
@@ -435,7 +423,7 @@ enum status tokens_writer_close(struct tokens_writer *w, struct err *e)
     if (st == OK)
         st = file_rename(filled(w), w->path, e);
     if (st == OK)
-        st = sync_parent(w->path, e);
+        st = file_sync_parent(w->path, e);
     tokens_writer_cancel(w);
     return st;
 }

@@ -24,9 +24,8 @@ static int tokens_keep_off(const struct finder *f, int lines)
 
 int tokenizer_cuts(const struct tokenizer *t)
 {
-    int spaces =
-        !t->spm && t->cuttable && tokens_keep_off(&t->raw, 0) && tokens_keep_off(&t->normalised, 0);
-    int lines = !t->spm && t->scan != SCAN_NONE && tokens_keep_off(&t->raw, 1) &&
+    int spaces = t->cuttable && tokens_keep_off(&t->raw, 0) && tokens_keep_off(&t->normalised, 0);
+    int lines = t->scan != SCAN_NONE && tokens_keep_off(&t->raw, 1) &&
                 tokens_keep_off(&t->normalised, 1) && normalise_keeps_lines(&t->normaliser);
 
     return (spaces ? AT_SPACES : 0) | (lines ? AT_LINES : 0);

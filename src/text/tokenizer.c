@@ -74,9 +74,35 @@ struct tokenizer *tokenizer_new(void)
 {
     struct tokenizer *k = mem_take(sizeof *k);
 
+    k->end = -1;
     k->classes = mem_take(UNICODE_POINTS);
     unicode_classes(k->classes);
     return k;
+}
+
+static int64_t special_of(const struct tokenizer *t, const char *const *names, int n)
+{
+    for (int i = 0; i < n; i++) {
+        int64_t id = tokenizer_id(t, names[i], strlen(names[i]));
+
+        if (id >= 0 && tokenizer_is_special(t, (uint32_t)id))
+            return id;
+    }
+    return -1;
+}
+
+static int64_t find_end(const struct tokenizer *t)
+{
+    static const char *const names[] = {
+        "<|endoftext|>", "<|end_of_text|>",
+        "</s>",          "<eos>",
+        "<|eos|>",       "[EOS]",
+        "<EOT>",         "<\357\275\234end\342\226\201of\342\226\201sentence\357\275\234>",
+    };
+
+    if (t->template.back.n)
+        return t->template.back.at[t->template.back.n - 1];
+    return special_of(t, names, COUNT_OF(names));
 }
 
 enum status tokenizer_finish(struct tokenizer **t, struct tokenizer *k, enum status st)
@@ -92,6 +118,8 @@ enum status tokenizer_finish(struct tokenizer **t, struct tokenizer *k, enum sta
     if (k->splitter.n == 1 && g->kind == STAGE_CUT && g->behaviour == CUT_ISOLATED)
         k->scan = scan_kind_of(pattern_name(&g->pattern));
     k->cuts = tokenizer_cuts(k);
+    if (k->end < 0)
+        k->end = find_end(k);
     *t = k;
     return OK;
 }
@@ -184,31 +212,9 @@ int tokenizer_is_special(const struct tokenizer *t, uint32_t id)
 
 /* ---- by name ---- */
 
-static int64_t special_of(const struct tokenizer *t, const char *const *names, int n)
-{
-    for (int i = 0; i < n; i++) {
-        int64_t id = tokenizer_id(t, names[i], strlen(names[i]));
-
-        if (id >= 0 && tokenizer_is_special(t, (uint32_t)id))
-            return id;
-    }
-    return -1;
-}
-
 int64_t tokenizer_end_of_document(const struct tokenizer *t)
 {
-    static const char *const names[] = {
-        "<|endoftext|>", "<|end_of_text|>",
-        "</s>",          "<eos>",
-        "<|eos|>",       "[EOS]",
-        "<EOT>",         "<\357\275\234end\342\226\201of\342\226\201sentence\357\275\234>",
-    };
-
-    if (t->spm)
-        return tokenizer_model_end(t);
-    if (t->template.back.n)
-        return t->template.back.at[t->template.back.n - 1];
-    return special_of(t, names, COUNT_OF(names));
+    return t->end;
 }
 
 int64_t tokenizer_begin_of_text(const struct tokenizer *t)
@@ -223,8 +229,6 @@ int64_t tokenizer_begin_of_text(const struct tokenizer *t)
         "<\357\275\234begin\342\226\201of\342\226\201sentence\357\275\234>",
     };
 
-    if (t->spm)
-        return tokenizer_model_begin(t);
     if (t->template.front.n)
         return t->template.front.at[0];
     return special_of(t, names, COUNT_OF(names));

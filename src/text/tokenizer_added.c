@@ -216,7 +216,7 @@ int tokenizer_is_cuttable(const struct tokenizer *t)
 {
     struct buffer a = { 0 }, spare = { 0 };
     struct pattern_scratch *s = pattern_scratch_open();
-    int begins, fine = normalise_cuttable(&t->normaliser) && !t->normalised.swallows;
+    int begins, fine = !t->spm && normalise_cuttable(&t->normaliser) && !t->normalised.swallows;
 
     if (fine && normalise_run(&t->normaliser, s, " ", 1, 0, &a, &spare, NULL) != OK)
         fine = 0;

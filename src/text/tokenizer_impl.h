@@ -27,6 +27,7 @@ struct tokenizer {
     int cuts;                         /* what tokenizer_cut() may do */
     enum scan_kind scan;              /* the splitter in short, if there is such */
     int rewrites;                     /* a text may be copied on its way */
+    int64_t end;                      /* the token that ends a document; -1: none is known */
     struct spm *spm;                  /* NULL: not of such a model. Else it encodes */
 };
 
@@ -48,8 +49,6 @@ int tokenizer_cuts(const struct tokenizer *t) LOCAL;
 enum status tokenizer_open_model(struct tokenizer **t, const void *bytes, size_t n,
                                  struct err *e) LOCAL;
 void tokenizer_close_model(struct tokenizer *t) LOCAL;
-int64_t tokenizer_model_begin(const struct tokenizer *t) LOCAL;
-int64_t tokenizer_model_end(const struct tokenizer *t) LOCAL;
 /* Appends the ids of a whole text, which is UTF-8. E_RESOURCE: it is too long. */
 enum status tokenizer_encode_model(const struct tokenizer *t, const char *text, size_t n,
                                    struct ids *out, struct err *e) LOCAL;

@@ -27,18 +27,6 @@ void tokenizer_close_model(struct tokenizer *t)
     (void)t;
 }
 
-int64_t tokenizer_model_begin(const struct tokenizer *t)
-{
-    (void)t;
-    return -1;
-}
-
-int64_t tokenizer_model_end(const struct tokenizer *t)
-{
-    (void)t;
-    return -1;
-}
-
 enum status tokenizer_encode_model(const struct tokenizer *t, const char *text, size_t n,
                                    struct ids *out, struct err *e)
 {
@@ -136,22 +124,14 @@ enum status tokenizer_open_model(struct tokenizer **t, const void *bytes, size_t
         st = read_decoder(k, e);
     if (st == OK && spm_begin(k->spm) >= 0)
         ids_add(&k->template.front, (uint32_t)spm_begin(k->spm));
+    if (st == OK)
+        k->end = spm_end(k->spm);
     return tokenizer_finish(t, k, st);
 }
 
 void tokenizer_close_model(struct tokenizer *t)
 {
     spm_close(t->spm);
-}
-
-int64_t tokenizer_model_begin(const struct tokenizer *t)
-{
-    return spm_begin(t->spm);
-}
-
-int64_t tokenizer_model_end(const struct tokenizer *t)
-{
-    return spm_end(t->spm);
 }
 
 enum status tokenizer_encode_model(const struct tokenizer *t, const char *text, size_t n,
