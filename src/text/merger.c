@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 
-enum { SHORT = 32 };
+enum { SHORT = 64, PLACE_BITS = 6, RANKS_FEW = (1 << (31 - PLACE_BITS)) - 1 };
 #define NONE UINT32_MAX
 
 void merger_free(struct merger *g)
@@ -98,21 +98,26 @@ static enum status symbols_of(const struct model *m, const char *p, size_t n, ui
 
 /* ---- few symbols: look at all pairs again and again ---- */
 
+typedef int32_t keys __attribute__((vector_size(16), may_alias));
+enum { LANES = sizeof(keys) / sizeof(int32_t), SCALAR = 24 };
+
 struct few {
-    uint64_t key[SHORT]; /* of the pair that begins here: rank * 256 + place; FREE: none */
-    uint32_t id[SHORT];  /* what it merges to */
+    /* Of the pair that begins here: rank << PLACE_BITS | place; FREE: none. */
+    int32_t key[SHORT] __attribute__((aligned(sizeof(keys))));
+    uint32_t id[SHORT]; /* what it merges to */
     uint8_t next[SHORT + 1], before[SHORT + 1];
 };
-#define FREE UINT64_MAX
+#define FREE INT32_MAX
 
 static inline void look(const struct model *m, struct few *f, const uint32_t *s, size_t at)
 {
     const struct merge *g = model_merge(m, s[at], s[f->next[at]]);
 
-    f->key[at] = g ? (uint64_t)g->rank << 8 | at : FREE;
+    f->key[at] = g ? (int32_t)(g->rank << PLACE_BITS | at) : FREE;
     f->id[at] = g ? g->id : 0;
 }
 
+/* Keys behind the last pair are FREE, up to a whole vector. */
 static void begin_few(const struct model *m, struct few *f, const unsigned char *p,
                       const uint32_t *s, size_t n)
 {
@@ -124,36 +129,52 @@ static void begin_few(const struct model *m, struct few *f, const unsigned char 
         if (m->bytes) {
             const struct model_pair *g = &m->pair[p[i] * 256 + p[i + 1]];
 
-            f->key[i] = g->rank == NONE ? FREE : (uint64_t)g->rank << 8 | i;
+            f->key[i] = g->rank == NONE ? FREE : (int32_t)(g->rank << PLACE_BITS | i);
             f->id[i] = g->id;
         } else {
             look(m, f, s, i);
         }
+    for (size_t i = n - 1; i % LANES || i == n - 1; i++)
+        f->key[i] = FREE;
+}
+
+/* Few keys one by one: a vector has to wait for the keys that were just written. */
+static inline int32_t least(const struct few *f, size_t n)
+{
+    const keys *k = (const keys *)f->key;
+    int32_t low = f->key[0];
+
+    if (n > SCALAR) {
+        keys best = k[0];
+
+        for (size_t i = 1; i < (n + LANES - 1) / LANES; i++) {
+            keys less = k[i] < best;
+
+            best = (k[i] & less) | (best & ~less);
+        }
+        for (int i = 0; i < LANES; i++)
+            low = best[i] < low ? best[i] : low;
+        return low;
+    }
+    for (size_t i = 1; i + 1 < n; i++)
+        low = f->key[i] < low ? f->key[i] : low;
+    return low;
 }
 
 static size_t merge_few(const struct model *m, const char *piece, uint32_t *s, size_t n)
 {
     struct few f;
     size_t k = 0;
+    int32_t best;
 
     begin_few(m, &f, (const unsigned char *)piece, s, n);
-    for (;;) {
-        uint64_t best = FREE;
-        size_t at, right, after;
+    while ((best = least(&f, n)) != FREE) {
+        size_t at = (size_t)best & (SHORT - 1), right = f.next[at], after = f.next[right];
 
-        for (size_t i = 0; i + 1 < n; i++)
-            best = f.key[i] < best ? f.key[i] : best;
-        if (best == FREE)
-            break;
-        at = best & 255;
-        right = f.next[at];
-        after = f.next[right];
         s[at] = f.id[at];
         f.next[at] = (uint8_t)after;
         f.before[after] = (uint8_t)at;
-        f.key[at] = FREE;
-        if (right + 1 < n)
-            f.key[right] = FREE;
+        f.key[at] = f.key[right] = FREE;
         if (after < n)
             look(m, &f, s, at);
         if (at > 0)
@@ -261,13 +282,13 @@ enum status merger_run(const struct model *m, struct merger *g, const char *piec
         return err_set(e, E_RESOURCE,
                        "%zu bytes of text without a place where the tokenizer cuts: at most 2^31",
                        n);
-    if (n > SHORT) {
+    if (n > SHORT || m->ranks > RANKS_FEW) {
         make_room(g, n);
         s = g->symbol;
     }
     if ((st = symbols_of(m, piece, n, s, &k, e)) != OK)
         return st;
-    if (k > SHORT)
+    if (k > SHORT || m->ranks > RANKS_FEW)
         k = merge_many(m, g, k);
     else if (k > 1)
         k = merge_few(m, piece, s, k);

@@ -79,6 +79,7 @@ void model_merge_add(struct model *m, uint32_t left, uint32_t right, uint32_t ra
         i = (i + 1) & m->merge_mask;
     m->nmerges += m->merge[i].id == MERGE_NONE;
     m->merge[i] = (struct merge){ left, right, rank, id };
+    m->ranks = rank >= m->ranks ? rank + 1 : m->ranks;
 }
 
 /* ---- tables made of the vocabulary ---- */

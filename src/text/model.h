@@ -29,6 +29,7 @@ struct model {
     struct merge *merge;  /* [merge_mask + 1], by hash of (left, right)            */
     uint32_t merge_mask;
     int64_t nmerges;
+    uint32_t ranks;  /* largest rank + 1 */
     uint64_t *maybe; /* bits by the same hash, hash >> maybe_shift: 0: there is no such merge */
     int maybe_shift; /* 8 bits for each slot, at most 2^MODEL_MAYBE_BITS: few, that they stay near
                       */

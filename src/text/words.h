@@ -6,7 +6,7 @@
 #include "text/buffer.h"
 #include "text/strings.h"
 
-enum { WORDS_KEY = 15, WORDS_LONG = 256, WORDS_BITS = 16, WORDS_LONG_BITS = 16 };
+enum { WORDS_KEY = 15, WORDS_LONG = 256, WORDS_BITS = 17, WORDS_LONG_BITS = 16 };
 
 struct words {
     struct word {          /* 32 bytes; two make a bucket, a cache line */

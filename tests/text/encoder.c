@@ -7,6 +7,8 @@
 #include "tests/tap.h"
 #include "text/byte_tokenizer.h"
 #include "text/decoder.h"
+#include "text/merger.h"
+#include "text/tokenizer_impl.h"
 #include "text/utf8.h"
 
 static struct tokenizer *open_text(const char *text)
@@ -342,9 +344,45 @@ static void utf8(void)
     tap_ok(differ == 0, "UTF-8 by characters and by bytes: %d of %d differ", differ, K * K * K * K);
 }
 
+/* Few symbols are merged by looking at all pairs, many with a heap, and so are few if ranks are too
+ * large for that: the same ids. */
+static void two_ways(void)
+{
+    char *json = runs_json(BYTE_LEVEL("false"));
+    struct tokenizer *t = open_text(json);
+    struct model large = t->model;
+    struct merger g = { 0 };
+    struct ids few = { 0 }, many = { 0 };
+    struct err e = { "" };
+    uint32_t r = 1;
+    int differ = 0, pieces = 0;
+
+    large.ranks = UINT32_MAX;
+    for (size_t n = 1; n <= 80; n++)
+        for (int k = 0; k < 200; k++, pieces++) {
+            char p[80];
+
+            for (size_t i = 0; i < n; i++) {
+                r = r * 1664525u + 1013904223u;
+                p[i] = (char)((r >> 16) % 8 < 5 ? 'a' : 'a' + (r >> 20) % 26);
+            }
+            few.n = many.n = 0;
+            differ += merger_run(&t->model, &g, p, n, &few, &e) != OK ||
+                      merger_run(&large, &g, p, n, &many, &e) != OK || few.n != many.n ||
+                      memcmp(few.at, many.at, few.n * sizeof *few.at) != 0;
+        }
+    tap_ok(differ == 0, "pieces of 1 to 80 symbols, with and without a heap: %d of %d differ",
+           differ, pieces);
+    merger_free(&g);
+    ids_free(&few);
+    ids_free(&many);
+    tokenizer_close(t);
+    mem_give(json);
+}
+
 int main(void)
 {
-    tap_plan(12 + 3 + 6 + 1 + 1 + 2 + 1);
+    tap_plan(12 + 3 + 6 + 1 + 1 + 2 + 1 + 1);
     long_runs();
     windows();
     bytes();
@@ -352,5 +390,6 @@ int main(void)
     one_by_one();
     damaged();
     utf8();
+    two_ways();
     return tap_done();
 }
