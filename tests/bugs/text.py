@@ -206,9 +206,43 @@ def b59(tap, s):
     tap.ok(most < 5 * size, f'B59: in {most >> 20} MiB')  # the line, its text, four bytes an id
 
 
+def b51(tap, s):
+    """A split by fraction is exact, disjoint and complete, and none of its sides is empty in silence."""
+    import h5py
+    path = tokenizer(s, 'split.json', vocabulary())
+    train, validation = s.path('split-train.h5'), s.path('split-validation.h5')
+
+    def split(fraction, n):
+        with open(s.path('split.jsonl'), 'w') as f:
+            f.write(''.join(json.dumps({'text': f'document {i}.'}) + '\n' for i in range(n)))
+        for old in (train, validation):
+            if os.path.exists(old):
+                os.remove(old)
+        return run(['pretrain-data', 'tokenize', '--tokenizer', path, '--eod', ALPHABET[10], '--validation-fraction', fraction,
+                    '--validation-output', validation, '-o', train, s.path('split.jsonl')])
+
+    def documents(name):
+        with h5py.File(name, 'r') as f:
+            return bytes(f['tokens'][...].tolist()).decode().splitlines()
+
+    for fraction, n, held in (('0.01', 100, 1), ('0.01', 199, 1), ('0.29', 100, 29), ('0.1', 10, 1), ('0.5', 3, 1),
+                              ('0.99', 100, 99)):
+        r = split(fraction, n)
+        if r.returncode:
+            tap.ok(False, f'B51: {fraction} of {n}: {last(r)}')
+            continue
+        a, b = documents(train), documents(validation)
+        good = len(b) == held and sorted(a + b) == sorted(f'document {i}.' for i in range(n))
+        tap.ok(good, f'B51: {fraction} of {n} documents are {len(b)}, and {len(a)} are left, each of them once')
+    for fraction, n in (('0.01', 10), ('0', 10), ('1', 10), ('1.5', 10), ('-0.1', 10), ('nan', 10)):
+        r = split(fraction, n)
+        tap.ok(r.returncode == 2 and 'validation-fraction' in r.stderr and not os.path.exists(train)
+               and not os.path.exists(validation), f'B51: {fraction} of {n} is refused: {last(r)}')
+
+
 def main():
     tap, s = Tap(), Scene('text')
-    for part in (b39, b41, b47, b53, b55, b57, b59):
+    for part in (b39, b41, b47, b51, b53, b55, b57, b59):
         part(tap, s)
     tap.done()
 
