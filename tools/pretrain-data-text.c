@@ -100,6 +100,11 @@ enum status data_run_tokenize(const struct options *o, struct err *e)
         st = err_set(e, E_INPUT,
                      "--validation-fraction and --validation-output go together: "
                      "give both or neither");
+    if (st == OK && a.validation && (a.fraction == 0 || a.fraction == 1))
+        st = err_set(e, E_INPUT,
+                     "--validation-fraction %g leaves no document for %s: give a number above 0 "
+                     "and below 1",
+                     a.fraction, a.fraction == 0 ? "validation" : "training");
     return st == OK ? tokenize_on_ranks(&a, e) : st;
 }
 

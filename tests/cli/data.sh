@@ -170,8 +170,8 @@ tap_match 'keep 71 documents' 'in 71 documents'
 tap_run '99 of 100' split 0.99 hundred.jsonl
 tap_match 'keep one document' 'in 1 documents'
 refused 'empty validation' 2 'of 1 document none is left for validation' split 0.02 text.txt
-refused 'fraction 0' 2 'none is left for validation' split 0 hundred.jsonl
-refused 'fraction 1' 2 'none is left for training' split 1 hundred.jsonl
+refused 'fraction 0' 2 'leaves no document for validation' split 0 hundred.jsonl
+refused 'fraction 1' 2 'leaves no document for training' split 1 hundred.jsonl
 refused 'fraction 1.5' 2 'number from 0 to 1' split 1.5 hundred.jsonl
 refused 'fraction in words' 2 'number from 0 to 1' split half hundred.jsonl
 refused 'fraction without output' 2 'go together' tokenize -o new.h5 --validation-fraction 0.5 hundred.jsonl
