@@ -274,21 +274,21 @@ static size_t merge_many(const struct model *m, struct merger *g, size_t n)
 enum status merger_run(const struct model *m, struct merger *g, const char *piece, size_t n,
                        struct ids *out, struct err *e)
 {
-    uint32_t few[SHORT], *s = few;
-    size_t k;
+    uint32_t near[SHORT], *s = near;
+    size_t k, few = m->ranks > RANKS_FEW ? 0 : SHORT;
     enum status st;
 
     if (n > INT32_MAX)
         return err_set(e, E_RESOURCE,
                        "%zu bytes of text without a place where the tokenizer cuts: at most 2^31",
                        n);
-    if (n > SHORT || m->ranks > RANKS_FEW) {
+    if (n > few) {
         make_room(g, n);
         s = g->symbol;
     }
     if ((st = symbols_of(m, piece, n, s, &k, e)) != OK)
         return st;
-    if (k > SHORT || m->ranks > RANKS_FEW)
+    if (k > few)
         k = merge_many(m, g, k);
     else if (k > 1)
         k = merge_few(m, piece, s, k);

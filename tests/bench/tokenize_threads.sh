@@ -35,7 +35,7 @@ with open(f'{work}/in.txt', 'w', newline='') as f:
     f.writelines(['\n'.join(docs) + '\n'] * times)
 END
 data=$(pwd)/pretrain-data
-"$data" tokenizer train --threads 2 --vocab-size 32000 -o "$work/tokenizer.json" "$work/once.txt" >/dev/null 2>&1 || exit 1
+"$data" tokenizer train --threads 2 --vocab-size 32000 -o "$work/tokenizer.json" "$work/once.txt" >/dev/null || exit 1
 
 now() { date +%s.%N; }
 tokenize() {   # tokenize THREADS FORM OUTPUT
